@@ -1,0 +1,1 @@
+"""The game as learners see it: every module here is a view of `retinue.envs.game`."""

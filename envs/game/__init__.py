@@ -1,0 +1,1 @@
+"""The game itself: rules, referee and records. It knows nothing of learning."""

@@ -1,0 +1,257 @@
+"""Compiling: the one place that knows Numba's options, its cache and the first-use message.
+
+Everything that runs inside the engine is a plain Python function decorated with :func:`jit`
+(one game) or :func:`parallel_jit` (many games). With ``NUMBA_DISABLE_JIT=1`` the same functions
+run as ordinary Python, which is how they are debugged and how their coverage is measured.
+
+Numba's own cache looks at the file of the compiled function only, so it goes stale when a helper
+in another file changes, and it fails where that folder cannot be written. Here the cache lives in
+the user's cache folder, in a sub-folder named after a digest of all sources that are compiled.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite.ir
+import numba
+import numpy as np
+import platformdirs
+from numba import types
+from numba.core import event
+from numba.extending import intrinsic
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ENABLED = not numba.config.DISABLE_JIT
+"""False when ``NUMBA_DISABLE_JIT=1``: nothing is compiled."""
+
+CACHES_KEPT = 4
+"""Digests of earlier source versions that stay in the cache folder."""
+
+_COMPILED_FOLDERS = ("envs", "agents")
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def source_digest(root: Path) -> str:
+    """Return a hex digest of the compiled sources under the package folder ``root``."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for folder in _COMPILED_FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_candidates() -> Iterator[Path]:
+    """Yield the folders that may hold the cache, the best one first."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield Path(chosen) / "retinue"
+    yield Path(platformdirs.user_cache_dir("retinue", appauthor=False)) / "numba"
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    yield Path(tempfile.gettempdir()) / f"retinue-numba-{user}"
+
+
+def usable_cache(base: Path, digest: str) -> Path | None:
+    """Return ``base/digest``, made if need be; None if it is not ours or cannot be written."""
+    folder = base / digest
+    try:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # The cache holds pickles: a folder that somebody else planted must not be read.
+        if hasattr(os, "getuid") and base.stat().st_uid != os.getuid():
+            return None
+        folder.mkdir(mode=0o700, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError:
+        return None
+    return folder
+
+
+def _drop_old_caches(base: Path) -> None:
+    with contextlib.suppress(OSError):
+        folders = sorted(base.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for folder in folders[CACHES_KEPT:]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _find_cache() -> Path | None:
+    digest = source_digest(Path(__file__).parents[2])
+    for base in cache_candidates():
+        if folder := usable_cache(base, digest):
+            _drop_old_caches(base)
+            return folder
+    warnings.warn(
+        "Retinue found no folder to keep its compiled engine in and will compile it at every "
+        "start; set NUMBA_CACHE_DIR to a folder that can be written.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+CACHE_FOLDER: Path | None = _find_cache() if ENABLED else None
+"""Where compiled code is kept; None when nothing is kept."""
+
+
+@contextlib.contextmanager
+def _our_cache() -> Iterator[dict[str, Any]]:
+    """Point Numba at our folder while it decorates one function; give the cache option."""
+    if CACHE_FOLDER is None:
+        yield {"cache": False}
+        return
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    try:
+        yield {"cache": True}
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def jit(function: F) -> F:
+    """Compile ``function`` for one game at a time."""
+    with _our_cache() as cache:
+        return numba.njit(**_OPTIONS, **cache)(function)  # type: ignore[no-any-return]
+
+
+def inner_jit(function: F) -> F:
+    """Compile ``function`` for compiled callers alone: without wrappers it takes half as long."""
+    with _our_cache() as cache:
+        return numba.njit(**_OPTIONS, **_NO_WRAPPERS, **cache)(function)  # type: ignore[no-any-return]
+
+
+def inline_jit(function: F) -> F:
+    """Compile ``function`` into its compiled callers: for the few helpers that run every step."""
+    with _our_cache() as cache:
+        return numba.njit(**_OPTIONS, **_NO_WRAPPERS, **cache, forceinline=True)(function)  # type: ignore[no-any-return]
+
+
+def parallel_jit(function: F) -> F:
+    """Compile ``function``, whose ``prange`` loop runs over games.
+
+    Keep the body of that loop to one call: Numba 0.68 silently drops writes to nested arrays of
+    a record that an inner loop makes there.
+    """
+    with _our_cache() as cache:
+        return numba.njit(**_OPTIONS, **cache, parallel=True)(function)  # type: ignore[no-any-return]
+
+
+def wrapping_jit(function: F) -> F:
+    """Compile ``function``, whose ``uint64`` arithmetic is meant to wrap around.
+
+    Compiled code wraps silently; NumPy's scalars warn about it, which is switched off here.
+    """
+    if ENABLED:
+        return jit(function)
+    return np.errstate(over="ignore")(function)
+
+
+class CompiledPolicy:
+    """A policy that kernels call by its address.
+
+    ``choose(game, rules, key, turn)`` fills the record ``turn`` for the seat to move; ``key``
+    (``uint64``) is that decision's own source of chance. It must be written for :func:`jit`.
+
+    Args:
+        choose: the plain Python function.
+        arguments: the NumPy dtypes of ``game``, ``rules`` and ``turn``.
+    """
+
+    def __init__(self, choose: Callable[..., None], arguments: tuple[np.dtype[Any], ...]) -> None:
+        self.function = choose
+        self._arguments = arguments
+        self._compiled: Any = None
+
+    @property
+    def address(self) -> int:
+        """The address of the compiled function, compiled when first asked for."""
+        if self._compiled is None:
+            game, rules, turn = (numba.from_dtype(dtype) for dtype in self._arguments)
+            signature = types.void(game, rules, types.uint64, turn)
+            with _our_cache() as cache:
+                self._compiled = numba.cfunc(signature, **cache)(self.function)
+        return int(self._compiled.address)
+
+
+def policy_table(policies: Sequence[CompiledPolicy]) -> Any:
+    """Return what kernels take to call ``policies`` by their index with :func:`call_policy`."""
+    if not ENABLED:
+        return tuple(policy.function for policy in policies)
+    return np.array([policy.address for policy in policies], np.int64)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _call_address(context: Any, address: Any, game: Any, rules: Any, key: Any, turn: Any) -> Any:
+    signature = types.void(types.int64, game, rules, types.uint64, turn)
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        inputs = [target.get_value_type(each) for each in signature.args[1:]]
+        function = llvmlite.ir.FunctionType(llvmlite.ir.VoidType(), inputs)
+        builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
+        return target.get_dummy_value()
+
+    return signature, generate
+
+
+if ENABLED:
+
+    @jit
+    def call_policy(table: Any, index: int, game: Any, rules: Any, key: Any, turn: Any) -> None:
+        """Call policy ``index`` of ``table``."""
+        _call_address(table[index], game, rules, key, turn)
+
+else:
+
+    def call_policy(table: Any, index: int, game: Any, rules: Any, key: Any, turn: Any) -> None:
+        """Call policy ``index`` of ``table``."""
+        table[index](game, rules, key, turn)
+
+
+class _CompileNotice(event.Listener):  # type: ignore[misc]
+    """Says on standard error, once, that the engine is being compiled, and how long it took."""
+
+    SHORT = 1.0
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._begun = 0.0
+        self._announced = False
+
+    @staticmethod
+    def _is_ours(happening: Any) -> bool:
+        function = happening.data["dispatcher"].py_func
+        return bool(function.__module__.startswith("retinue."))
+
+    def on_start(self, happening: Any) -> None:
+        if not self._is_ours(happening):
+            return
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._begun = time.perf_counter()
+        if not self._announced:
+            self._announced = True
+            kept = f"once; kept in {CACHE_FOLDER}" if CACHE_FOLDER else "not kept: no cache folder"
+            print(f"retinue: compiling the engine ({kept}) ...", file=sys.stderr, flush=True)
+
+    def on_end(self, happening: Any) -> None:
+        if not self._is_ours(happening):
+            return
+        self._depth -= 1
+        seconds = time.perf_counter() - self._begun
+        if self._depth == 0 and seconds >= self.SHORT:
+            name = happening.data["dispatcher"].py_func.__name__
+            print(f"retinue: compiled {name} in {seconds:.1f} s", file=sys.stderr, flush=True)
+
+
+if ENABLED:
+    event.register("numba:compile", _CompileNotice())

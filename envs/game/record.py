@@ -1,0 +1,379 @@
+"""Match records: write, read, replay and verify them (``docs/record.md`` has the format)."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from retinue.envs.game import board, engine
+from retinue.envs.game.dice import SEED_BITS
+from retinue.envs.game.events import events_to_json, new_log
+from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.game.schema import SchemaError, StrictModel, explain
+from retinue.envs.game.state import (
+    OVER,
+    ROLL,
+    Record,
+    StateModel,
+    empty_turn,
+    new_game,
+    state_from_json,
+    state_to_json,
+    totals,
+)
+
+WHEN_NAMES: Final = ("before", "after")
+
+Die = Annotated[int, Field(ge=1, le=6)]
+Seat = Annotated[int, Field(ge=0, lt=board.SEATS)]
+Piece = Annotated[int, Field(ge=0, lt=board.PIECES)]
+Rolls = tuple[Die, ...]
+
+
+class RecordError(ValueError):
+    """A record that is damaged, altered or not of this format; says which line and why."""
+
+
+class NobleModel(StrictModel):
+    """The Noble's part of a turn."""
+
+    steps: Annotated[int, Field(ge=0, le=6)]
+    when: Literal["before", "after"]
+
+
+class EventModel(StrictModel):
+    """Something that happened in a turn; for the reader only."""
+
+    type: Literal["exit", "checkpoint", "midpoint", "capture", "blocked", "home", "finish"]
+    piece: Piece | None = None
+    seat: Seat | None = None
+    checkpoint: Annotated[int, Field(ge=0, lt=board.CHECKPOINTS)] | None = None
+    trimmed: Annotated[int, Field(ge=0)] | None = None
+    points: int | None = None
+
+
+class HeaderModel(StrictModel):
+    """The first line of a record."""
+
+    record: Literal["retinue-match"]
+    version: Literal[1]
+    mode: Literal["journey", "brawl"]
+    seed: Annotated[int, Field(ge=0, lt=1 << SEED_BITS)] | None
+    rules: Ruleset
+    agents: tuple[str, str, str, str]
+    start: StateModel
+
+
+class TurnModel(StrictModel):
+    """One turn's line."""
+
+    turn: Annotated[int, Field(ge=0)]
+    seat: Seat
+    rolled: Rolls
+    credits_earned: Annotated[int, Field(ge=0)]
+    direction: Literal["forward", "backward"]
+    noble: NobleModel
+    guards: tuple[Rolls, Rolls, Rolls, Rolls]
+    events: tuple[EventModel, ...]
+    after: StateModel
+
+    def to_turn(self) -> Record:
+        """Return the ``TURN`` record of the choices.
+
+        Raises:
+            ValueError: the choices are not written as the format wants them.
+        """
+        turn = empty_turn()
+        turn["direction"] = board.DIRECTION_NAMES.index(self.direction)
+        turn["noble_steps"] = self.noble.steps
+        turn["noble_after"] = WHEN_NAMES.index(self.noble.when)
+        for guard, values in enumerate(self.guards):
+            if list(values) != sorted(values):
+                raise ValueError(f"guards[{guard}]: {list(values)} is not ascending")
+            for value in values:
+                if turn["rolls"][guard, value - 1] == np.iinfo(np.int8).max:
+                    raise ValueError(f"guards[{guard}]: more rolls than any store can hold")
+                turn["rolls"][guard, value - 1] += 1
+        return turn
+
+
+class ResultModel(StrictModel):
+    """The end of a match."""
+
+    totals: tuple[int, int, int, int]
+    places: tuple[int, int, int, int]
+    finish_order: tuple[Seat, ...]
+    reason: Literal["finished", "clock"]
+
+
+class ResultLine(StrictModel):
+    """The last line of a finished match's record."""
+
+    result: ResultModel
+
+
+def result_of(game: Record) -> dict[str, Any]:
+    """Return the ``result`` object of a match that is over."""
+    scores = totals(game)
+    finish_order = game["finish_order"][: game["finished"]].tolist()
+    return {
+        "totals": scores.tolist(),
+        "places": [int(1 + (scores > own).sum()) for own in scores],
+        "finish_order": finish_order,
+        "reason": "finished" if len(finish_order) == board.SEATS else "clock",
+    }
+
+
+def turn_to_json(turn: Record) -> dict[str, Any]:
+    """Return the choices of a ``TURN`` record as the match record writes them."""
+    steps = int(turn["noble_steps"])
+    counts = turn["rolls"].tolist()
+    return {
+        "direction": board.DIRECTION_NAMES[turn["direction"]],
+        "noble": {"steps": steps, "when": WHEN_NAMES[turn["noble_after"]]},
+        "guards": [
+            [value + 1 for value in range(6) for _ in range(row[value])] for row in counts
+        ],
+    }
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that it is there whole or not at all."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+class Recorder:
+    """Plays one match turn by turn and keeps its record.
+
+    Args:
+        ruleset: the rules.
+        agents: four names, by seat.
+        seed: of the dice; None when they come from elsewhere and are given to :meth:`roll`.
+        start: STATE to start from; a new match by default.
+    """
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        agents: Sequence[str],
+        seed: int | None,
+        start: dict[str, Any] | None = None,
+    ) -> None:
+        self.ruleset = ruleset
+        self.seed = seed
+        self.game = (
+            new_game(ruleset) if start is None else state_from_json(start, ruleset, "start")
+        )
+        header = {
+            "record": "retinue-match",
+            "version": 1,
+            "mode": ruleset.mode,
+            "seed": seed,
+            "rules": ruleset.model_dump(mode="json"),
+            "agents": list(agents),
+            "start": state_to_json(self.game),
+        }
+        self.lines = [json.dumps(header)]
+        _parse(HeaderModel, self.lines[0], 1)
+
+    def roll(self, dice: Sequence[int] | None = None) -> None:
+        """Roll for the seat to move: the seed's dice, or ``dice`` in the order they fell.
+
+        Raises:
+            ValueError: dice are given although there is a seed, or missing though there is none,
+                or they cannot be.
+        """
+        if (dice is None) != (self.seed is not None):
+            raise ValueError("give the dice exactly when the record has no seed")
+        if dice is not None:
+            engine.set_dice(self.game, self.ruleset, list(dice))
+        elif self.game["phase"] != ROLL:
+            raise ValueError("no roll is due")
+        else:
+            engine.roll(self.game, self.ruleset.packed, np.uint64(self.seed))
+
+    def play(self, turn: Record) -> list[dict[str, Any]]:
+        """Play a ``TURN``, add its line (and, at the end, the result's); return its events.
+
+        Raises:
+            IllegalTurn: and nothing has changed.
+        """
+        game, log = self.game, new_log()
+        line = {
+            "turn": int(game["turn"]),
+            "seat": int(game["seat"]),
+            "rolled": game["rolled"][: game["dice"]].tolist(),
+            "credits_earned": int(game["credits_earned"]),
+            **turn_to_json(turn),
+        }
+        engine.play_or_raise(game, self.ruleset, turn, log)
+        line["events"] = events_to_json(log)
+        line["after"] = state_to_json(game)
+        self.lines.append(json.dumps(line))
+        if game["phase"] == OVER:
+            self.lines.append(json.dumps({"result": result_of(game)}))
+        return line["events"]  # type: ignore[no-any-return]
+
+    def save(self, path: Path | str) -> None:
+        """Write the record so far to a file, whole or not at all."""
+        write_atomically(Path(path), "".join(f"{line}\n" for line in self.lines))
+
+
+def _parse(model: type[Any], text: str, number: int) -> Any:
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        raise RecordError(f"line {number}: {explain(error, model)}") from error
+
+
+def _difference(written: Any, replayed: Any, name: str) -> str | None:
+    """Return the first place where two plain structures differ, in words."""
+    if isinstance(written, dict):
+        pairs = [(f"{name}.{key}", written[key], replayed[key]) for key in written]
+    elif isinstance(written, list | tuple) and len(written) == len(replayed):
+        pairs = [
+            (f"{name}[{i}]", *both) for i, both in enumerate(zip(written, replayed, strict=True))
+        ]
+    else:
+        same = written == replayed
+        return None if same else f"{name} is {written}, but replaying gives {replayed}"
+    return next((found for place, *both in pairs if (found := _difference(*both, place))), None)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What replaying gave for one turn."""
+
+    line: int
+    """Line number of the turn in the file, counted from 1."""
+    turn: TurnModel
+    game: Record
+    """``GAME`` after the turn; the next turn changes it."""
+
+
+class MatchReplay:
+    """Reads a record and replays it, line by line, refusing the first line that does not fit.
+
+    Iterating gives a :class:`Replayed` for each turn; ``result`` is set once the iteration has come
+    to the end of a finished match, and stays None for a match in progress.
+
+    Args:
+        path: the file.
+
+    Raises:
+        RecordError: naming the file, the line and what differs; also while iterating.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.result: ResultModel | None = None
+        try:
+            self._lines = self.path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+            raise RecordError(f"{path}: {reason}") from error
+        with self._named():
+            if not self._lines:
+                raise RecordError("line 1: the header is missing; the file is empty")
+            self.header: HeaderModel = _parse(HeaderModel, self._lines[0], 1)
+            self.ruleset = self.header.rules
+            if self.ruleset.mode != self.header.mode:
+                raise RecordError(
+                    f"line 1: mode is {self.header.mode}, but rules.mode {self.ruleset.mode}"
+                )
+            try:
+                self.start = state_from_json(self.header.start, self.ruleset, "start")
+            except SchemaError as error:
+                raise RecordError(f"line 1: {error}") from error
+
+    def _named(self) -> "_NamedErrors":
+        return _NamedErrors(self.path)
+
+    def __iter__(self) -> Iterator[Replayed]:
+        game = self.start.copy()
+        for number, text in enumerate(self._lines[1:], start=2):
+            with self._named():
+                if self.result is not None:
+                    raise RecordError(f"line {number}: stands after the result")
+                if game["phase"] == OVER:
+                    self._check_result(game, text, number)
+                    continue
+                turn: TurnModel = _parse(TurnModel, text, number)
+                try:
+                    self._play(game, turn)
+                except ValueError as error:
+                    raise RecordError(f"line {number}: {error}") from error
+            yield Replayed(number, turn, game)
+        with self._named():
+            if game["phase"] == OVER and self.result is None:
+                raise RecordError(
+                    f"line {len(self._lines) + 1}: the match is over, but its result is missing"
+                )
+
+    def _play(self, game: Record, turn: TurnModel) -> None:
+        """Play one line on ``game``; raise ValueError with what does not fit."""
+        expected = {"turn": int(game["turn"]), "seat": int(game["seat"])}
+        _require({name: getattr(turn, name) for name in expected}, expected)
+        if self.header.seed is None:
+            engine.set_dice(game, self.ruleset, list(turn.rolled))
+        else:
+            engine.roll(game, self.ruleset.packed, np.uint64(self.header.seed))
+            _require(
+                {"rolled": list(turn.rolled)},
+                {"rolled": game["rolled"][: game["dice"]].tolist()},
+            )
+        _require({"credits_earned": turn.credits_earned}, {"credits_earned": game["credits_earned"]})
+        engine.play_or_raise(game, self.ruleset, turn.to_turn(), new_log())
+        _require({"after": turn.after.model_dump(mode="json")}, {"after": state_to_json(game)})
+
+    def _check_result(self, game: Record, text: str, number: int) -> None:
+        found: ResultModel = _parse(ResultLine, text, number).result
+        problem = _difference(found.model_dump(mode="json"), result_of(game), "result")
+        if problem:
+            raise RecordError(f"line {number}: {problem}")
+        self.result = found
+
+
+def _require(written: dict[str, Any], replayed: dict[str, Any]) -> None:
+    for name, value in written.items():
+        if problem := _difference(value, replayed[name], name):
+            raise ValueError(problem)
+
+
+class _NamedErrors:
+    """Puts the file's name before the message of a ``RecordError`` raised inside."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
+        if isinstance(error, RecordError):
+            raise RecordError(f"{self.path}: {error}") from error.__cause__
+
+
+def verify_record(path: Path | str) -> MatchReplay:
+    """Replay a whole record and return it, its ``result`` set if the match is finished.
+
+    Raises:
+        RecordError: naming the file, the first line that does not fit, and what differs.
+    """
+    replay = MatchReplay(path)
+    for _ in replay:
+        pass
+    return replay

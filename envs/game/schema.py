@@ -1,0 +1,104 @@
+"""Strict reading of YAML and JSON into pydantic models, with errors a person can act on."""
+
+import difflib
+import json
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+M = TypeVar("M", bound="StrictModel")
+
+
+class SchemaError(ValueError):
+    """Input that does not fit its schema; the message says where, what, and what would be right."""
+
+
+class StrictModel(BaseModel):
+    """A frozen model that refuses unknown keys and silent conversions."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text or "the whole"
+
+
+def _known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    """Return the keys known where an unknown one was found; empty if that is not a plain model."""
+    for part in location[:-1]:
+        field = model.model_fields.get(str(part))
+        inner = field.annotation if field else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return []
+        model = inner
+    return list(model.model_fields)
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return one line for the first thing that pydantic found wrong in ``model``."""
+    first = error.errors(include_url=False)[0]
+    location = tuple(first["loc"])
+    if first["type"] == "extra_forbidden":
+        known = _known_keys(model, location)
+        close = difflib.get_close_matches(str(location[-1]), known, 1)
+        hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
+        return f"{_place(location)}: unknown key; {hint}" if known else f"{_place(location)}: unknown key"
+    if first["type"] == "missing":
+        return f"{_place(location)}: is missing"
+    message = first["msg"].removeprefix("Value error, ")
+    given = "" if first["type"] == "value_error" else f", not {first['input']!r:.80}"
+    return f"{_place(location)}: {message}{given}"
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """Safe YAML in which a key that stands twice is an error, not the last one's win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} stands twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: Path | str) -> dict[str, Any]:
+    """Return the mapping in a YAML file.
+
+    Raises:
+        SchemaError: the file cannot be read, is no YAML or no mapping; the message names it.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise SchemaError(f"{path}: {reason}") from error
+    try:
+        data = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
+    except yaml.YAMLError as error:
+        raise SchemaError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict):
+        raise SchemaError(f"{path}: must hold keys and values, not {type(data).__name__}")
+    return data
+
+
+def build(model: type[M], data: Any, source: str) -> M:
+    """Return ``model`` made from plain data (as JSON or YAML give it).
+
+    Raises:
+        SchemaError: with ``source``, the key and what would be right.
+    """
+    try:
+        # Through JSON, since strict validation of Python data refuses lists where tuples stand.
+        return model.model_validate_json(json.dumps(data, default=str))
+    except ValidationError as error:
+        raise SchemaError(f"{source}: {explain(error, model)}") from error
+
