@@ -137,4 +137,4 @@ def yard_centre(seat: int) -> tuple[float, float]:
 
 def home_centre(seat: int) -> tuple[float, float]:
     """Return the centre, in cells, of a seat's part of Home, the middle of the board."""
-    return _turned_point((9.5, 10.4), seat)
+    return _turned_point((9.5, 10.6), seat)

@@ -308,5 +308,3 @@ def play_or_raise(game: Record, ruleset: Ruleset, turn: Record, log: Record) -> 
     verdict = play(game, ruleset.packed, turn, log)
     if verdict != LEGAL:
         raise IllegalTurn(explain(verdict, game, turn))
-
-

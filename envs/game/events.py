@@ -73,5 +73,3 @@ def _event_to_json(kind: int, piece: int, detail: int, points: int) -> dict[str,
     if points:
         event["points"] = points
     return event
-
-

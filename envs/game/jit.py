@@ -19,7 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import llvmlite.ir
 import numba
@@ -155,68 +155,70 @@ def wrapping_jit(function: F) -> F:
     return np.errstate(over="ignore")(function)
 
 
-class CompiledPolicy:
-    """A policy that kernels call by its address.
+class Callback:
+    """A function over records that compiled code calls by its address.
 
-    ``choose(game, rules, key, turn)`` fills the record ``turn`` for the seat to move; ``key``
-    (``uint64``) is that decision's own source of chance. It must be written for :func:`jit`.
+    Its callers need not be compiled again for another function of the same arguments, nor does its
+    own code become part of theirs: the engine is compiled once, not once for each kernel.
 
     Args:
-        choose: the plain Python function.
-        arguments: the NumPy dtypes of ``game``, ``rules`` and ``turn``.
+        function: the plain Python function, written for :func:`jit`; it returns an ``int64``.
+        arguments: the NumPy dtypes of its arguments.
     """
 
-    def __init__(self, choose: Callable[..., None], arguments: tuple[np.dtype[Any], ...]) -> None:
-        self.function = choose
-        self._arguments = arguments
+    _interpreted: ClassVar[list[Callable[..., int]]] = []
+
+    def __init__(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
+        self.function = function
+        self.arguments = tuple(np.dtype(each) for each in arguments)
         self._compiled: Any = None
 
     @property
     def address(self) -> int:
-        """The address of the compiled function, compiled when first asked for."""
+        """Where :func:`call_at` finds the function, which is compiled when this is first asked."""
         if self._compiled is None:
-            game, rules, turn = (numba.from_dtype(dtype) for dtype in self._arguments)
-            signature = types.void(game, rules, types.uint64, turn)
-            with _our_cache() as cache:
-                self._compiled = numba.cfunc(signature, **cache)(self.function)
-        return int(self._compiled.address)
+            self._compiled = self._compile()
+        return int(self._compiled)
 
-
-def policy_table(policies: Sequence[CompiledPolicy]) -> Any:
-    """Return what kernels take to call ``policies`` by their index with :func:`call_policy`."""
-    if not ENABLED:
-        return tuple(policy.function for policy in policies)
-    return np.array([policy.address for policy in policies], np.int64)
+    def _compile(self) -> int:
+        if not ENABLED:
+            self._interpreted.append(self.function)
+            return len(self._interpreted)
+        signature = types.int64(*(numba.from_dtype(each) for each in self.arguments))
+        with _our_cache() as cache, _NOTICE.around(self.function.__name__):
+            # The address is good for as long as this object lives.
+            self._kept = numba.cfunc(signature, **_OPTIONS, **cache)(self.function)
+        return int(self._kept.address)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _call_address(context: Any, address: Any, game: Any, rules: Any, key: Any, turn: Any) -> Any:
-    signature = types.void(types.int64, game, rules, types.uint64, turn)
+def _call_address(context: Any, address: Any, arguments: Any) -> Any:
+    signature = types.int64(types.int64, arguments)
 
-    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        inputs = [target.get_value_type(each) for each in signature.args[1:]]
-        function = llvmlite.ir.FunctionType(llvmlite.ir.VoidType(), inputs)
-        builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
-        return target.get_dummy_value()
+    def generate(target: Any, builder: Any, signature: Any, given: Any) -> Any:
+        inputs = [target.get_value_type(each) for each in signature.args[1]]
+        function = llvmlite.ir.FunctionType(llvmlite.ir.IntType(64), inputs)
+        values = [builder.extract_value(given[1], index) for index in range(len(inputs))]
+        return builder.call(builder.inttoptr(given[0], function.as_pointer()), values)
 
     return signature, generate
 
 
 if ENABLED:
 
-    @jit
-    def call_policy(table: Any, index: int, game: Any, rules: Any, key: Any, turn: Any) -> None:
-        """Call policy ``index`` of ``table``."""
-        _call_address(table[index], game, rules, key, turn)
+    @inline_jit
+    def call_at(address: int, arguments: tuple[Any, ...]) -> int:
+        """Call the :class:`Callback` at ``address``; give what it returns."""
+        return _call_address(address, arguments)
 
 else:
 
-    def call_policy(table: Any, index: int, game: Any, rules: Any, key: Any, turn: Any) -> None:
-        """Call policy ``index`` of ``table``."""
-        table[index](game, rules, key, turn)
+    def call_at(address: int, arguments: tuple[Any, ...]) -> int:
+        """Call the :class:`Callback` at ``address``; give what it returns."""
+        return Callback._interpreted[address - 1](*arguments)
 
 
-class _CompileNotice(event.Listener):  # type: ignore[misc]
+class _CompileNotice(event.Listener):
     """Says on standard error, once, that the engine is being compiled, and how long it took."""
 
     SHORT = 1.0
@@ -226,32 +228,44 @@ class _CompileNotice(event.Listener):  # type: ignore[misc]
         self._begun = 0.0
         self._announced = False
 
+    @contextlib.contextmanager
+    def around(self, name: str) -> Iterator[None]:
+        """Take all that is compiled inside as one."""
+        self._start(announce=False)
+        try:
+            yield
+        finally:
+            self._end(name)
+
+    def on_start(self, happening: Any) -> None:
+        if self._is_ours(happening):
+            self._start(announce=True)
+
+    def on_end(self, happening: Any) -> None:
+        if self._is_ours(happening):
+            self._end(happening.data["dispatcher"].py_func.__name__)
+
     @staticmethod
     def _is_ours(happening: Any) -> bool:
         function = happening.data["dispatcher"].py_func
         return bool(function.__module__.startswith("retinue."))
 
-    def on_start(self, happening: Any) -> None:
-        if not self._is_ours(happening):
-            return
+    def _start(self, *, announce: bool) -> None:
+        if self._depth == 0:
+            self._begun = time.perf_counter()
         self._depth += 1
-        if self._depth > 1:
-            return
-        self._begun = time.perf_counter()
-        if not self._announced:
+        if announce and not self._announced:
             self._announced = True
             kept = f"once; kept in {CACHE_FOLDER}" if CACHE_FOLDER else "not kept: no cache folder"
             print(f"retinue: compiling the engine ({kept}) ...", file=sys.stderr, flush=True)
 
-    def on_end(self, happening: Any) -> None:
-        if not self._is_ours(happening):
-            return
+    def _end(self, name: str) -> None:
         self._depth -= 1
         seconds = time.perf_counter() - self._begun
-        if self._depth == 0 and seconds >= self.SHORT:
-            name = happening.data["dispatcher"].py_func.__name__
+        if self._depth == 0 and self._announced and seconds >= self.SHORT:
             print(f"retinue: compiled {name} in {seconds:.1f} s", file=sys.stderr, flush=True)
 
 
+_NOTICE = _CompileNotice()
 if ENABLED:
-    event.register("numba:compile", _CompileNotice())
+    event.register("numba:compile", _NOTICE)

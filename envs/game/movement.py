@@ -246,7 +246,8 @@ def _move_group(game: Record, rules: Record, turn: Record, group: int, log: Reco
     """
     waiting = 0
     while group:
-        part = _larger_part(game, turn.direction, group)
+        alone = group & (group - 1) == 0
+        part = group if alone else _larger_part(game, turn.direction, group)
         waiting |= group & ~part
         group = _step_together(game, rules, turn, part, log)
         if not group:
@@ -312,5 +313,3 @@ def _stop_blocked(game: Record, rules: Record, turn: Record, group: int, log: Re
             _trim(game, rules, guard, True, log)
     if arrived != YARD:
         _capture_on(game, rules, arrived, log)
-
-

@@ -137,9 +137,7 @@ def turn_to_json(turn: Record) -> dict[str, Any]:
     return {
         "direction": board.DIRECTION_NAMES[turn["direction"]],
         "noble": {"steps": steps, "when": WHEN_NAMES[turn["noble_after"]]},
-        "guards": [
-            [value + 1 for value in range(6) for _ in range(row[value])] for row in counts
-        ],
+        "guards": [[value + 1 for value in range(6) for _ in range(row[value])] for row in counts],
     }
 
 
@@ -174,9 +172,7 @@ class Recorder:
     ) -> None:
         self.ruleset = ruleset
         self.seed = seed
-        self.game = (
-            new_game(ruleset) if start is None else state_from_json(start, ruleset, "start")
-        )
+        self.game = new_game(ruleset) if start is None else state_from_json(start, ruleset, "start")
         header = {
             "record": "retinue-match",
             "version": 1,
@@ -335,7 +331,9 @@ class MatchReplay:
                 {"rolled": list(turn.rolled)},
                 {"rolled": game["rolled"][: game["dice"]].tolist()},
             )
-        _require({"credits_earned": turn.credits_earned}, {"credits_earned": game["credits_earned"]})
+        _require(
+            {"credits_earned": turn.credits_earned}, {"credits_earned": game["credits_earned"]}
+        )
         engine.play_or_raise(game, self.ruleset, turn.to_turn(), new_log())
         _require({"after": turn.after.model_dump(mode="json")}, {"after": state_to_json(game)})
 

@@ -47,7 +47,11 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         known = _known_keys(model, location)
         close = difflib.get_close_matches(str(location[-1]), known, 1)
         hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
-        return f"{_place(location)}: unknown key; {hint}" if known else f"{_place(location)}: unknown key"
+        return (
+            f"{_place(location)}: unknown key; {hint}"
+            if known
+            else f"{_place(location)}: unknown key"
+        )
     if first["type"] == "missing":
         return f"{_place(location)}: is missing"
     message = first["msg"].removeprefix("Value error, ")
@@ -101,4 +105,3 @@ def build(model: type[M], data: Any, source: str) -> M:
         return model.model_validate_json(json.dumps(data, default=str))
     except ValidationError as error:
         raise SchemaError(f"{source}: {explain(error, model)}") from error
-

@@ -220,5 +220,3 @@ def _check_state(state: StateModel, ruleset: Ruleset, source: str) -> None:
                 raise SchemaError(
                     f"{source}: midpoint[{seat}][{piece}]: {name} is in the Yard, so it must be 0"
                 )
-
-

@@ -1,0 +1,314 @@
+"""Thousands of matches at once: parallel kernels over preallocated arrays."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numba
+import numpy as np
+from numba import prange
+
+from retinue.envs.actions import Encoding
+from retinue.envs.game.board import SEATS
+from retinue.envs.game.dice import SEED_BITS
+from retinue.envs.game.engine import MATCH_OVER, IllegalTurn, explain
+from retinue.envs.game.events import SILENT
+from retinue.envs.game.jit import call_at, jit, parallel_jit
+from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.game.state import GAME, TURN
+from retinue.envs.kernels import (
+    ANY_SEAT,
+    FAULT,
+    MAX_GAMES,
+    MAX_OPPONENTS,
+    RESET,
+    RESUME,
+    SERVE,
+    SETUP,
+    SLOT,
+    STEP,
+    WAITING,
+    decision_key,
+)
+from retinue.envs.observation import place_table
+from retinue.envs.opponents import Opponent, View
+from retinue.envs.rewards import Reward
+
+DRAWS: Final = ("in order", "each match")
+ANY: Final = "any"
+"""As ``seats``: one seat, drawn anew for each match."""
+
+
+@jit
+def _serve_at(
+    order: int,
+    games: Any,
+    turns: Any,
+    slots: Any,
+    setup: Any,
+    rules: Any,
+    log: Any,
+    indices: Any,
+    command: int,
+    serve: int,
+) -> int:
+    at = indices[order]
+    return call_at(serve, (games[at], turns[at], slots[at], setup[0], rules[0], log[0], command))
+
+
+@parallel_jit
+def _serve_parallel(
+    games: Any,
+    turns: Any,
+    slots: Any,
+    setup: Any,
+    rules: Any,
+    log: Any,
+    indices: Any,
+    command: int,
+    serve: int,
+) -> int:
+    result = 0
+    for order in prange(indices.shape[0]):
+        result += _serve_at(order, games, turns, slots, setup, rules, log, indices, command, serve)
+    return result
+
+
+@jit
+def _serve_serial(
+    games: Any,
+    turns: Any,
+    slots: Any,
+    setup: Any,
+    rules: Any,
+    log: Any,
+    indices: Any,
+    command: int,
+    serve: int,
+) -> int:
+    result = 0
+    for order in range(indices.shape[0]):
+        result += _serve_at(order, games, turns, slots, setup, rules, log, indices, command, serve)
+    return result
+
+
+@jit
+def _write_keys(games: Any, slots: Any, indices: Any, keys: Any) -> None:
+    for order in range(indices.shape[0]):
+        keys[order] = decision_key(slots[indices[order]], games[indices[order]])
+
+
+def seat_mask(seats: int | Sequence[int] | str) -> int:
+    """Return the caller's seats as a bit mask, or ``ANY_SEAT``.
+
+    Raises:
+        ValueError: a seat is not 0 to 3 or stands twice, or there is none.
+    """
+    if isinstance(seats, str):
+        if seats != ANY:
+            raise ValueError(f'seats must be seat numbers or "{ANY}", not {seats!r}')
+        return ANY_SEAT
+    chosen = [seats] if isinstance(seats, int | np.integer) else list(seats)
+    mask = 0
+    for seat in chosen:
+        if isinstance(seat, bool) or seat not in range(SEATS):
+            raise ValueError(f"seat {seat!r} is not one of 0, 1, 2, 3")
+        if (mask >> seat) & 1:
+            raise ValueError(f"seat {seat} stands twice in seats")
+        mask |= 1 << seat
+    if not mask:
+        raise ValueError("seats must name at least one seat")
+    return mask
+
+
+class Batch:
+    """Many matches in step, seen by one caller who plays some seats of each.
+
+    The arrays are views of preallocated memory that the next call overwrites; copy what must last.
+
+    Attributes:
+        games: ``GAME`` ``(n,)``.
+        observations: float32 ``(n, layout.size)``, of the seat to act, ``seats[i]``.
+        masks: bool ``(n, encoding.mask_size)``, never empty.
+        rewards: float64 ``(n,)``, of the seat to act since its previous decision; at the end of a
+            match that of the seat that decided last.
+        terminated: bool ``(n,)``.
+        illegal: bool ``(n,)``: the action just taken was not legal (see ``envs.actions``).
+        seats: int32 ``(n,)``, the seat whose decision is due, or that decided last.
+        control: int32 ``(n, 4)``, -1 where the caller sits, else the index in ``opponents``.
+        final_rewards, final_totals, final_places: of matches that have ended, for all seats;
+            float64, int32 and int32, ``(n, 4)``.
+
+    Args:
+        ruleset: the rules.
+        num_games: how many matches.
+        encoding: ``"steps"`` or ``"turn"``.
+        seats: the caller's: a seat, several, or ``"any"`` for one drawn anew for each match.
+        opponents: agents for the other seats, in seat order after the caller's first, used again
+            from the first when there are fewer than seats.
+        draw: ``"in order"``, or ``"each match"`` to draw each seat's agent from ``opponents``.
+        reward: how scores become rewards.
+        threads: of the kernels; by default all that Numba may use. One thread starts no pool.
+
+    Raises:
+        ValueError: an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        num_games: int,
+        *,
+        encoding: str = "steps",
+        seats: int | Sequence[int] | str = 0,
+        opponents: Sequence[Opponent] = (),
+        draw: str = "in order",
+        reward: Reward | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if not 1 <= num_games <= MAX_GAMES:
+            raise ValueError(f"num_games must be 1 to {MAX_GAMES}, not {num_games}")
+        if draw not in DRAWS:
+            raise ValueError(f"unknown draw {draw!r}: use {' or '.join(map(repr, DRAWS))}")
+        limit = numba.config.NUMBA_NUM_THREADS
+        if threads is not None and not 1 <= threads <= limit:
+            raise ValueError(f"threads must be 1 to {limit}, not {threads}")
+        if len(opponents) > MAX_OPPONENTS:
+            raise ValueError(f"{len(opponents)} opponents are more than {MAX_OPPONENTS}")
+        mask = seat_mask(seats)
+        if mask != (1 << SEATS) - 1 and not opponents:
+            raise ValueError("opponents are needed for the seats that the caller does not play")
+        self.ruleset = ruleset
+        self.num_games = num_games
+        self.encoding = Encoding(encoding, ruleset)
+        self.layout = self.encoding.layout()
+        self.reward = reward or Reward()
+        self.opponents = tuple(opponents)
+        self.threads = limit if threads is None else threads
+        self._rng = np.random.default_rng()
+        self._all = np.arange(num_games)
+        self._parts = len(self.encoding.nvec)
+        self._allocate(mask, DRAWS.index(draw))
+
+    def _allocate(self, seats: int, draw: int) -> None:
+        setup = np.zeros(1, SETUP)
+        setup["encoding"] = self.encoding.code
+        setup["reward"] = self.reward.code
+        setup["divisor"] = self.reward.divisor
+        setup["seats"] = seats
+        setup["draw_opponents"] = draw
+        setup["opponents"] = len(self.opponents)
+        setup["places"] = place_table(self.ruleset)
+        for index, agent in enumerate(self.opponents):
+            if agent.compiled is not None:
+                setup["policies"][0, index] = agent.compiled.address
+        self.games = np.zeros(self.num_games, GAME)
+        self._turns = np.zeros(self.num_games, TURN)
+        self._slots = slots = np.zeros(self.num_games, SLOT)
+        rules, log = np.array([self.ruleset.packed]), np.array([SILENT])
+        self._memory = (self.games, self._turns, slots, setup, rules, log)
+        self.observations = slots["observation"][:, : self.layout.size]
+        self.masks = slots["mask"].view(np.bool_)[:, : self.encoding.mask_size]
+        self.rewards = slots["reward"]
+        self.terminated = slots["terminated"].view(np.bool_)
+        self.illegal = slots["illegal"].view(np.bool_)
+        self.seats = slots["acting"]
+        self.control = slots["control"]
+        self.final_rewards = slots["final_rewards"]
+        self.final_totals = slots["final_totals"]
+        self.final_places = slots["final_places"]
+        self._actions = slots["action"][:, : self._parts]
+
+    @property
+    def seeds(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """The dice seed of each game's present match, uint64 ``(n,)``; not for players."""
+        return self._slots["seed"]  # type: ignore[no-any-return]
+
+    def reset(self, seed: int) -> None:
+        """Start a new match in every game.
+
+        Args:
+            seed: game ``i``'s first match has the dice seed ``(seed + i) mod 2**53``; the seeds of
+                its later matches are derived from that.
+        """
+        seeds = [(int(seed) + index) % (1 << SEED_BITS) for index in range(self.num_games)]
+        self._slots["base_seed"] = seeds
+        self._slots["episode"] = 0
+        self._rng = np.random.default_rng(seeds[0])
+        self.start_next(self._all)
+
+    def start_next(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        """Start the next match in the games ``indices``, int64 ``(m,)``."""
+        self._serve(indices, RESET)
+
+    def step(self, actions: Any) -> int:
+        """Take one action in every game and play on to the caller's next decision.
+
+        A match that has ended must be followed by :meth:`start_next`.
+
+        Args:
+            actions: integers ``(n,)`` for ``steps``, ``(n, 2 + store_capacity)`` for ``turn``.
+
+        Returns:
+            How many matches ended: those where ``terminated`` is true.
+
+        Raises:
+            ValueError: the actions have another shape.
+            IllegalTurn: an opponent chose an illegal turn; the message names it.
+        """
+        taken = np.asarray(actions)
+        if taken.ndim == 1:
+            taken = taken[:, None]
+        if taken.shape != self._actions.shape or taken.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions must be integers of shape {self._actions.shape}, "
+                f"not {taken.dtype} of shape {np.shape(actions)}"
+            )
+        self._actions[:] = taken
+        return self._serve(self._all, STEP)
+
+    def _serve(self, indices: Any, command: int) -> int:
+        """Run a command in some games, then let agents outside the kernels play.
+
+        Returns:
+            How many matches ended.
+        """
+        outcome = self._run(indices, command)
+        ended = outcome % WAITING
+        while outcome >= WAITING:
+            waiting = np.flatnonzero(self._slots["waiting"])
+            agents = self.control[waiting, self.games["seat"][waiting]]
+            outcome = 0
+            for agent in np.unique(agents):
+                outcome += self._ask(self.opponents[agent], waiting[agents == agent])
+            ended += outcome % WAITING
+        return ended
+
+    def _run(self, indices: Any, command: int) -> int:
+        if self.threads == 1 or len(indices) == 1:
+            outcome = _serve_serial(*self._memory, indices, command, SERVE.address)
+        else:
+            numba.set_num_threads(self.threads)
+            outcome = _serve_parallel(*self._memory, indices, command, SERVE.address)
+        if outcome >= FAULT:
+            self._refuse(int(np.flatnonzero(self._slots["fault"])[0]))
+        return int(outcome)
+
+    def _ask(self, agent: Opponent, indices: np.ndarray[Any, np.dtype[np.int64]]) -> int:
+        keys = np.zeros(len(indices), np.uint64)
+        _write_keys(self.games, self._slots, indices, keys)
+        turns = agent.choose(View(self.games[indices], keys, self.ruleset), self._rng)
+        if turns.dtype != TURN or turns.shape != indices.shape:
+            raise ValueError(
+                f"agent {agent.name} must return a TURN array of shape {indices.shape}, "
+                f"not {turns.dtype} {turns.shape}"
+            )
+        self._turns[indices] = turns
+        return self._run(indices, RESUME)
+
+    def _refuse(self, index: int) -> None:
+        game, turn = self.games[index], self._turns[index]
+        if self._slots["fault"][index] == MATCH_OVER:
+            raise RuntimeError(f"the match in game {index} is over; start its next one first")
+        agent = self.opponents[self.control[index, game["seat"]]]
+        reason = explain(int(self._slots["fault"][index]), game, turn)
+        raise IllegalTurn(f"agent {agent.name} chose an illegal turn: {reason}")

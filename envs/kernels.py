@@ -1,0 +1,286 @@
+"""One game under several hands, compiled: whose choice is due, what is seen and what it earned.
+
+:func:`serve` treats one game of a batch; :mod:`retinue.envs.batch` runs it over all of them.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from retinue.envs.actions import (
+    DRAFT_FIELDS,
+    MAX_MASK,
+    MAX_PARTS,
+    STEPS,
+    clear_turn,
+    close_draft,
+    encode_choice_of_plan,
+    encode_give,
+    encode_plan,
+    encode_rolls,
+    start_draft,
+    take_step,
+    take_turn,
+    update_give_mask,
+    write_give_mask,
+    write_plan_mask,
+    write_turn_mask,
+)
+from retinue.envs.game.board import SEATS
+from retinue.envs.game.dice import derive, draw, episode_seed
+from retinue.envs.game.engine import LEGAL, place, play, roll, total
+from retinue.envs.game.events import LOG
+from retinue.envs.game.jit import Callback, call_at, inner_jit
+from retinue.envs.game.ruleset import RULES
+from retinue.envs.game.state import GAME, OVER, ROLL, TURN, Record, start_game
+from retinue.envs.observation import MAX_PLACES, MAX_SIZE, PLACE_FEATURES, encode_state
+from retinue.envs.rewards import value
+
+CALLER: Final = -1
+"""In ``control``: the seat is played by whoever calls the environment."""
+ANY_SEAT: Final = 0
+"""As ``seats``: the caller plays one seat, drawn anew for each match."""
+MAX_OPPONENTS: Final = 64
+
+STEP: Final = 0
+RESET: Final = 1
+RESUME: Final = 2
+"""Commands of :func:`serve`."""
+
+ENDED: Final = 1
+WAITING: Final = 1 << 20
+FAULT: Final = 1 << 40
+MAX_GAMES: Final = WAITING - 1
+
+# Purposes for which chance is derived from a match's seed.
+_FOR_SEAT: Final = 1 << 20
+_FOR_LINE_UP: Final = 1 << 21
+_FOR_AGENTS: Final = 1 << 22
+
+SETUP = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("encoding", "i4"),
+                ("reward", "i4"),
+                ("divisor", "f8"),
+                ("seats", "i4"),  # bit mask of the caller's seats, or ANY_SEAT
+                ("draw_opponents", "i4"),  # 1: each seat's agent is drawn for each match
+                ("opponents", "i4"),  # how many agents there are
+                ("policies", "i8", (MAX_OPPONENTS,)),  # address; 0 if kernels cannot call it
+                ("places", "f4", (SEATS, 2, MAX_PLACES, len(PLACE_FEATURES))),  # place_table
+            ],
+            align=True,
+        ),
+    )
+)
+"""What is the same for all games of a batch."""
+
+SLOT = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                # What every decision touches comes first, so that it shares few cache lines.
+                *DRAFT_FIELDS,
+                ("waiting", "i4"),  # 1: an agent outside the kernels is to move
+                ("fault", "i4"),  # why an agent's turn was refused
+                ("acting", "i4"),  # the caller's seat whose decision is due, or was the last
+                ("terminated", "u1"),
+                ("illegal", "u1"),
+                ("reward", "f8"),
+                ("action", "i4", (MAX_PARTS,)),
+                ("mask", "u1", (MAX_MASK,)),
+                ("observation", "f4", (MAX_SIZE,)),
+                ("control", "i4", (SEATS,)),  # CALLER or an agent's index
+                ("delivered", "f8", (SEATS,)),  # value that each seat was given as reward
+                ("final_rewards", "f8", (SEATS,)),
+                ("final_totals", "i4", (SEATS,)),
+                ("final_places", "i4", (SEATS,)),
+                ("base_seed", "u8"),
+                ("episode", "i8"),
+                ("seed", "u8"),  # of this match's dice
+                ("agents_key", "u8"),  # from which agents' chance is derived
+            ],
+            align=True,
+        ),
+    )
+)
+"""What a batch keeps for each game beside the game itself."""
+
+
+@inner_jit
+def decision_key(slot: Record, game: Record) -> Any:
+    """Return the chance that belongs to the decision due in a game, uint64."""
+    return derive(slot.agents_key, int(game.turn))
+
+
+@inner_jit
+def _take_seats(slot: Record, setup: Record) -> None:
+    """Decide who plays which seat of a match that starts."""
+    seats = int(setup.seats)
+    if seats == ANY_SEAT:
+        seats = 1 << draw(derive(slot.seed, _FOR_SEAT), 0, SEATS)
+    first = 0
+    while first < SEATS - 1 and not (seats >> first) & 1:
+        first += 1
+    agents = 0
+    for turned in range(SEATS):
+        seat = (first + turned) % SEATS
+        if (seats >> seat) & 1:
+            slot.control[seat] = CALLER
+        elif setup.draw_opponents:
+            slot.control[seat] = draw(derive(slot.seed, _FOR_LINE_UP), turned, setup.opponents)
+        else:
+            slot.control[seat] = agents % setup.opponents
+            agents += 1
+    slot.acting = first
+
+
+@inner_jit
+def _start_match(game: Record, slot: Record, setup: Record, rules: Record) -> None:
+    """Set a game to the start of its next match."""
+    slot.seed = episode_seed(slot.base_seed, slot.episode)
+    slot.agents_key = derive(slot.seed, _FOR_AGENTS)
+    slot.episode += 1
+    for seat in range(SEATS):
+        slot.delivered[seat] = 0.0
+    start_game(game, rules)
+    _take_seats(slot, setup)
+
+
+@inner_jit
+def _run_agents(
+    game: Record, turn: Record, slot: Record, setup: Record, rules: Record, log: Record
+) -> None:
+    """Play on until a decision is due that kernels cannot take, or the match is over."""
+    while game.phase != OVER:
+        if game.phase == ROLL:
+            roll(game, rules, slot.seed)
+        agent = slot.control[game.seat]
+        if agent == CALLER:
+            return
+        address = setup.policies[agent]
+        if address == 0:
+            slot.waiting = 1
+            return
+        clear_turn(turn)
+        call_at(address, (game, rules, decision_key(slot, game), turn))
+        slot.fault = play(game, rules, turn, log)
+        if slot.fault != LEGAL:
+            return
+
+
+@inner_jit
+def _observe(game: Record, slot: Record, setup: Record, rules: Record) -> None:
+    """Write observation and mask for a new decision of the acting seat, or for the end."""
+    out = slot.observation
+    encode_state(game, rules, setup.places, slot.acting, slot.legal, out)
+    if setup.encoding == STEPS:
+        encode_plan(slot, rules, out)
+        write_plan_mask(slot, slot.mask)
+    else:
+        encode_rolls(slot, out, rules.store_capacity)
+        write_turn_mask(slot, slot.mask, rules.store_capacity)
+
+
+@inner_jit
+def _pay(game: Record, slot: Record, setup: Record, seat: int) -> Any:
+    """Return the reward due to a seat, float64, and note that it was given."""
+    now = value(game, seat, setup.reward)
+    due = (now - slot.delivered[seat]) / setup.divisor
+    slot.delivered[seat] = now
+    return due
+
+
+@inner_jit
+def _finish(game: Record, turn: Record, slot: Record, setup: Record) -> None:
+    """Note the end of a match: final rewards of the caller's seats, totals and places."""
+    for seat in range(SEATS):
+        due = 0.0
+        if slot.control[seat] == CALLER:
+            due = _pay(game, slot, setup, seat)
+        slot.final_rewards[seat] = due
+        slot.final_totals[seat] = total(game, seat)
+        slot.final_places[seat] = place(game, seat)
+    slot.reward = slot.final_rewards[slot.acting]
+    slot.terminated = 1
+    close_draft(slot, turn)
+
+
+@inner_jit
+def _take_action(turn: Record, slot: Record, setup: Record, rules: Record) -> bool:
+    """Add the caller's action to the turn; return whether the turn is complete."""
+    if setup.encoding != STEPS:
+        slot.illegal = take_turn(slot, turn, slot.action, rules.store_capacity) >> 1
+        return True
+    action = int(slot.action[0])
+    was_planned = slot.planned
+    outcome = take_step(slot, turn, action)
+    slot.illegal = outcome >> 1
+    if outcome & 1:
+        return True
+    if was_planned:
+        update_give_mask(slot, slot.mask, action)
+        encode_give(slot, rules, turn, action, slot.observation)
+    else:
+        write_give_mask(slot, slot.mask)
+        encode_choice_of_plan(turn, slot.observation)
+    return False
+
+
+def serve(
+    game: Record,
+    turn: Record,
+    slot: Record,
+    setup: Record,
+    rules: Record,
+    log: Record,
+    command: int,
+) -> int:
+    """Carry out one command in one game, up to the caller's next decision or the match's end.
+
+    ``STEP`` takes the caller's ``slot.action``; ``RESET`` starts the next match; ``RESUME`` plays
+    ``turn``, which an agent outside the kernels chose. A seat's first reward comes with its second
+    decision: before the first one there is no decision that it could be the reward of.
+
+    Returns:
+        0, or what the caller of the kernel has to look after, such that the sum over games counts
+        each: ``ENDED``, ``WAITING``, ``FAULT``.
+    """
+    if command != RESUME:
+        slot.reward = 0.0
+        slot.terminated = 0
+        slot.illegal = 0
+    slot.waiting = 0
+    slot.fault = LEGAL
+    if command == RESET:
+        _start_match(game, slot, setup, rules)
+    else:
+        if command == STEP and not _take_action(turn, slot, setup, rules):
+            return 0
+        slot.fault = play(game, rules, turn, log)
+    if slot.fault == LEGAL:
+        _run_agents(game, turn, slot, setup, rules, log)
+    if slot.fault != LEGAL:
+        return FAULT
+    if slot.waiting:
+        return WAITING
+    over = game.phase == OVER
+    if over:
+        _finish(game, turn, slot, setup)
+    else:
+        slot.acting = game.seat
+        if game.turns_taken[game.seat] > 0:
+            slot.reward = _pay(game, slot, setup, game.seat)
+        start_draft(game, rules, slot, turn)
+    _observe(game, slot, setup, rules)
+    return ENDED if over else 0
+
+
+SERVE: Final = Callback(serve, (GAME, TURN, SLOT, SETUP, RULES, LOG, np.int64))
+
+POLICY_ARGUMENTS: Final = (GAME, RULES, np.uint64, TURN)
+"""What a compiled policy takes: ``choose(game, rules, key, turn)`` fills the cleared ``turn`` for
+the seat to move and returns 0; ``key`` is that decision's own source of chance."""

@@ -1,0 +1,289 @@
+"""The board as plain text, and turns in words."""
+
+from typing import Any, Final, NamedTuple
+
+from retinue.envs.game import board, engine
+from retinue.envs.game.board import (
+    CASTLES,
+    ENTERING,
+    FORWARD,
+    GRID,
+    HOME_PATH,
+    LOOP,
+    NOBLE,
+    PIECES,
+    YARD,
+)
+from retinue.envs.game.events import BLOCKED, CAPTURE, DETAIL, KIND, PIECE, new_log
+from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.game.state import CHOOSE, OVER, Record, totals
+
+SEAT_WORDS: Final = tuple(name.capitalize() for name in board.SEAT_NAMES)
+PIECE_WORDS: Final = (*board.PIECE_NAMES[:NOBLE], "Noble")
+LETTERS: Final = "GRBY"
+PIECE_LETTERS: Final = "1234N"
+
+CELL: Final = 5
+"""Characters of a cell, the space between two cells included."""
+WIDTH: Final = 100
+"""No line of the text is longer."""
+ARM: Final = 8
+"""Cells along an arm; the board is two arms and the middle three cells wide."""
+PATH_MARK: Final = "="
+
+
+class LastMove(NamedTuple):
+    """The move that led to a position: the game when it was chosen, and the turn."""
+
+    game: Record
+    turn: Record
+
+
+def outcome(game: Record, ruleset: Ruleset, turn: Record) -> tuple[Record, Any] | None:
+    """Return the game after ``turn`` and the log of its events, or None if it is not legal."""
+    after, log = game.copy(), new_log()
+    if engine.play(after, ruleset.packed, turn, log) != engine.LEGAL:
+        return None
+    return after, log
+
+
+def direction_of(turn: Record | None) -> int:
+    """Return the direction in which tiles are numbered: the turn's, else forward."""
+    return FORWARD if turn is None else int(turn["direction"])
+
+
+def number_at(seat: int, absolute: int, direction: int) -> str:
+    """Return the number of an absolute tile for a seat; its entering tile has two backward."""
+    offset = (absolute - board.tile(seat, ENTERING)) % LOOP
+    numbers = {board.tile_number(offset, direction, arriving=late) for late in (False, True)}
+    return "/".join(str(number) for number in sorted(numbers))
+
+
+def place_name(viewer: int, seat: int, position: int, direction: int, home: int) -> str:
+    """Return where a piece stands, its tile as the viewer counts: ``24``, ``path 3``, ``Home``."""
+    if position == YARD:
+        return "Yard"
+    if position == home:
+        return "Home"
+    if position >= HOME_PATH:
+        return f"path {position - HOME_PATH + 1}"
+    return number_at(viewer, board.tile(seat, position), direction)
+
+
+def clock_text(seconds: int) -> str:
+    """Return seconds as minutes and seconds."""
+    return f"{seconds // 60}:{seconds % 60:02d}"
+
+
+def acting_seat(game: Record) -> int:
+    """Return the seat to move; after the match, the seat that won it."""
+    return int(totals(game).argmax()) if game["phase"] == OVER else int(game["seat"])
+
+
+def status(game: Record) -> str:
+    """Return what the match waits for or how it ended, to follow the acting seat's name."""
+    if game["phase"] != OVER:
+        return "to choose" if game["phase"] == CHOOSE else "to roll"
+    scores = totals(game).tolist()
+    best = [word for word, score in zip(SEAT_WORDS, scores) if score == max(scores)]
+    if len(best) == 1:
+        return f"wins with {max(scores)} points"
+    return f"and {', '.join(best[1:])} share the first place with {max(scores)} points"
+
+
+def turn_in_words(game: Record, ruleset: Ruleset, turn: Record) -> str:
+    """Return what a turn does, or why it is refused, in one line."""
+    result = outcome(game, ruleset, turn)
+    if result is None:
+        return engine.explain(engine.judge(game, ruleset.packed, turn), game, turn)
+    after, log = result
+    events = log["rows"][: log["count"]].tolist()
+    pieces = sorted(range(PIECES), key=lambda piece: piece != NOBLE or turn["noble_after"])
+    moves = [move for piece in pieces if (move := _move(game, ruleset, turn, after, events, piece))]
+    words = [f"{board.DIRECTION_NAMES[turn['direction']]}: {', '.join(moves) or 'nothing moves'}"]
+    taken = [
+        f"{SEAT_WORDS[row[DETAIL]]} {PIECE_WORDS[row[PIECE]]}"
+        for row in events
+        if row[KIND] == CAPTURE
+    ]
+    if taken:
+        words.append(f"captures {', '.join(taken)}")
+    seat = game["seat"]
+    words.append(f"{totals(after)[seat] - totals(game)[seat]:+d}")
+    return "; ".join(words)
+
+
+def _move(
+    game: Record, ruleset: Ruleset, turn: Record, after: Record, events: list[Any], piece: int
+) -> str:
+    """Return where a turn leads a piece and by which rolls or steps, or nothing."""
+    seat, direction = int(game["seat"]), int(turn["direction"])
+    if piece == NOBLE:
+        spent = str(turn["noble_steps"] or "")
+    else:
+        counts = turn["rolls"][piece].tolist()
+        spent = "+".join(str(value + 1) for value, count in enumerate(counts) for _ in range(count))
+    if not spent:
+        return ""
+    position = int(after["position"][seat, piece])
+    where = place_name(seat, seat, position, direction, ruleset.home)
+    if "/" in where:  # the entering tile, numbered backward: 1 from the Yard, else 69
+        where = where.split("/")[game["position"][seat, piece] != YARD]
+    blocked = sum(row[DETAIL] for row in events if row[KIND] == BLOCKED and row[PIECE] == piece)
+    return f"{PIECE_WORDS[piece]} to {where} ({spent}{f', {blocked} blocked' if blocked else ''})"
+
+
+def render_text(game: Record, ruleset: Ruleset, turn: Record | None = None) -> str:
+    """Return the board and every number of a position as plain text.
+
+    Args:
+        game: ``GAME``; it is only read.
+        ruleset: the rules of the match.
+        turn: ``TURN``, a draft of the seat to move, told in words; its direction also numbers the
+            tiles, which otherwise are numbered forward.
+    """
+    cells, crowded = _board_lines(game, ruleset, direction_of(turn))
+    lines = [_headline(game), "", *cells, "", *_table(game, ruleset, direction_of(turn))]
+    lines += ["", *crowded] if crowded else []
+    lines += ["", _legend(game, turn)]
+    if turn is not None:
+        lines.append(f"Draft, {turn_in_words(game, ruleset, turn)}")
+    return "\n".join(line[:WIDTH].rstrip() for line in lines) + "\n"
+
+
+def _headline(game: Record) -> str:
+    words = [
+        f"Turn {game['turn'] + (game['phase'] != OVER)}, clock {clock_text(game['clock_seconds'])}:"
+        f" {SEAT_WORDS[acting_seat(game)]} {status(game)}"
+    ]
+    if game["phase"] == CHOOSE:
+        dice = " ".join(str(value) for value in game["rolled"][: game["dice"]])
+        words.append(f"rolled {dice}" if dice else "no dice")
+    if game["credits_earned"]:
+        words.append(f"{game['credits_earned']:+d} exit credit")
+    return ", ".join(words)
+
+
+def _legend(game: Record, turn: Record | None) -> str:
+    seat, direction = SEAT_WORDS[acting_seat(game)], board.DIRECTION_NAMES[direction_of(turn)]
+    return (
+        f"Tile numbers are {seat}'s, {direction}. [n] Castle, (n) entering tile, {PATH_MARK} Home "
+        "path, * past midpoint."
+    )
+
+
+def _pieces_by_cell(game: Record, ruleset: Ruleset) -> dict[tuple[int, int], list[str]]:
+    """Return the pieces on each cell of the loop and the Home paths, like ``R12``, by seat."""
+    tiles = board.loop_cells()
+    found: dict[tuple[int, int], list[str]] = {}
+    for seat, letter in enumerate(LETTERS):
+        path = board.home_path_cells(seat, ruleset.home_path_tiles)
+        groups: dict[tuple[int, int], str] = {}
+        for piece, position in enumerate(game["position"][seat].tolist()):
+            if position in (YARD, ruleset.home):
+                continue
+            if position < LOOP:
+                cell = tiles[board.tile(seat, position)]
+            else:
+                x, y = path[position - HOME_PATH]
+                cell = int(x), int(y)
+            groups[cell] = groups.get(cell, letter) + PIECE_LETTERS[piece]
+        for cell, group in groups.items():
+            found.setdefault(cell, []).append(group)
+    return found
+
+
+def _board_lines(game: Record, ruleset: Ruleset, direction: int) -> tuple[list[str], list[str]]:
+    """Return the lines of the cross, and a line for every cell whose pieces do not fit it."""
+    canvas = [[" "] * (GRID * CELL) for _ in range(GRID)]
+    pieces = _pieces_by_cell(game, ruleset)
+    crowded = []
+    for absolute, cell in enumerate(board.loop_cells()):
+        number = number_at(acting_seat(game), absolute, direction)
+        text = "".join(pieces.get(cell, [number]))
+        if len(text) >= CELL:
+            crowded.append(f"Tile {number}: {', '.join(pieces[cell])}")
+            text = text[: CELL - 2] + "+"
+        _put(canvas, cell, _framed(text, absolute))
+    for seat in range(board.SEATS):
+        path = board.home_path_cells(seat, ruleset.home_path_tiles)
+        for cell in [(int(x), int(y)) for x, y in path]:
+            text = "".join(pieces.get(cell, [PATH_MARK]))
+            if len(text) >= CELL and len(pieces[cell]) == 1:
+                crowded.append(f"{SEAT_WORDS[seat]}'s Home path: {', '.join(pieces[cell])}")
+                text = text[: CELL - 2] + "+"
+            _put(canvas, cell, text)
+    _put_yards_and_home(canvas, game, ruleset)
+    return ["".join(row) for row in canvas], list(dict.fromkeys(crowded))
+
+
+def _framed(text: str, absolute: int) -> str:
+    """Return a tile's text with the mark of a Castle or an entering tile, if there is room."""
+    offset = absolute % board.QUARTER
+    if len(text) > CELL - 2:
+        return text
+    if offset == ENTERING:
+        return f"({text})"
+    return f"[{text}]" if offset in (CASTLES[0], CASTLES[1]) else text
+
+
+def _put(canvas: list[list[str]], cell: tuple[int, int], text: str, width: int = CELL) -> None:
+    """Write a text into the middle of the ``width`` characters that begin at a cell."""
+    x, y = cell
+    start = x * CELL + (width - len(text)) // 2
+    canvas[y][start : start + len(text)] = list(text)
+
+
+def _put_yards_and_home(canvas: list[list[str]], game: Record, ruleset: Ruleset) -> None:
+    """Write each seat's name, Yard and total into its corner, and its Home into the middle."""
+    middle = GRID // 2
+    for seat, word in enumerate(SEAT_WORDS):
+        position = game["position"][seat].tolist()
+        yard = [name for name, at in zip(board.PIECE_NAMES, position) if at == YARD]
+        x, y = board.yard_centre(seat)
+        column = 0 if x < middle else GRID - ARM
+        _put(canvas, (column, int(y) - 1), word.upper(), ARM * CELL)
+        _put(canvas, (column, int(y)), f"Yard: {' '.join(yard) or '-'}", ARM * CELL)
+        home = "".join(letter for letter, at in zip(PIECE_LETTERS, position) if at == ruleset.home)
+        if home:
+            _put_home(canvas, seat, LETTERS[seat] + home)
+
+
+def _put_home(canvas: list[list[str]], seat: int, text: str) -> None:
+    """Write a seat's pieces in Home beside the last tile of its Home path."""
+    first, middle = ARM * CELL, GRID // 2
+    x, y = board.home_centre(seat)
+    row = middle + (y > middle + 1) - (y < middle)
+    room = (GRID - 2 * ARM) * CELL
+    if x < middle:
+        start = first
+    elif x > middle + 1:
+        start = first + room - len(text)
+    else:
+        start = first + (room - len(text)) // 2
+    canvas[row][start : start + len(text)] = list(text)
+
+
+def _table(game: Record, ruleset: Ruleset, direction: int) -> list[str]:
+    """Return a row for each seat: scores, credits, store by value and where its pieces stand."""
+    names = "".join(f"{name:>8}" for name in board.PIECE_NAMES)
+    rows = [f"  seat    total  prog  comb bonus credits  1s 2s 3s 4s 5s 6s{names}"]
+    sums, scores = game["progression"].sum(axis=1), totals(game)
+    for seat, word in enumerate(SEAT_WORDS):
+        mark = ">" if seat == game["seat"] and game["phase"] != OVER else " "
+        store = "".join(f"{count:>3}" for count in game["store"][seat])
+        places = "".join(
+            f"{_place(game, ruleset, seat, piece, direction):>8}" for piece in range(PIECES)
+        )
+        rows.append(
+            f"{mark} {word:<7}{scores[seat]:>6}{sums[seat]:>6}{game['combat'][seat]:>6}"
+            f"{game['bonus'][seat]:>6}{game['credits'][seat]:>4}/{ruleset.max_credits:<3}{store}"
+            f"{places}"
+        )
+    return rows
+
+
+def _place(game: Record, ruleset: Ruleset, seat: int, piece: int, direction: int) -> str:
+    position, viewer = int(game["position"][seat, piece]), acting_seat(game)
+    star = "*" if game["midpoint"][seat, piece] else ""
+    return place_name(viewer, seat, position, direction, ruleset.home) + star
