@@ -1,1 +1,10 @@
-"""The game as learners see it: every module here is a view of `retinue.envs.game`."""
+"""The game and the environments over it. Importing this registers the Gymnasium environments."""
+
+import gymnasium
+
+for _mode in ("Journey", "Brawl"):
+    gymnasium.register(
+        id=f"retinue/{_mode}-v0",
+        entry_point="retinue.envs.gym_env:RetinueEnv",
+        kwargs={"mode": _mode.lower()},
+    )

@@ -91,6 +91,27 @@ def _serve_serial(
     return result
 
 
+def serve_games(
+    memory: tuple[Any, ...], indices: Any, command: int, function: int, threads: int = 1
+) -> int:
+    """Run a command of :mod:`retinue.envs.kernels` in some games.
+
+    Args:
+        memory: arrays of ``GAME``, ``TURN``, ``SLOT`` ``(n,)``, ``SETUP``, ``RULES``, ``LOG`` ``(1,)``.
+        indices: int64 ``(m,)``, which games.
+        command: ``STEP``, ``RESET`` or ``RESUME``.
+        function: the address of ``SERVE`` or ``CONSIDER``.
+        threads: with one, no thread pool is started, so that the process can still be forked.
+
+    Returns:
+        The sum of what the function returned.
+    """
+    if threads == 1 or len(indices) == 1:
+        return int(_serve_serial(*memory, indices, command, function))
+    numba.set_num_threads(threads)
+    return int(_serve_parallel(*memory, indices, command, function))
+
+
 @jit
 def _write_keys(games: Any, slots: Any, indices: Any, keys: Any) -> None:
     for order in range(indices.shape[0]):
@@ -120,6 +141,14 @@ def seat_mask(seats: int | Sequence[int] | str) -> int:
     return mask
 
 
+def new_setup(encoding: Encoding) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return a ``SETUP`` array ``(1,)`` for an encoding, everything else zero."""
+    setup = np.zeros(1, SETUP)
+    setup["encoding"] = encoding.code
+    setup["places"] = place_table(encoding.ruleset)
+    return setup
+
+
 class Batch:
     """Many matches in step, seen by one caller who plays some seats of each.
 
@@ -127,6 +156,7 @@ class Batch:
 
     Attributes:
         games: ``GAME`` ``(n,)``.
+        turns: ``TURN`` ``(n,)``, what the seat to act has chosen so far.
         observations: float32 ``(n, layout.size)``, of the seat to act, ``seats[i]``.
         masks: bool ``(n, encoding.mask_size)``, never empty.
         rewards: float64 ``(n,)``, of the seat to act since its previous decision; at the end of a
@@ -165,6 +195,7 @@ class Batch:
         reward: Reward | None = None,
         threads: int | None = None,
     ) -> None:
+        self._arguments = {name: value for name, value in locals().items() if name != "self"}
         if not 1 <= num_games <= MAX_GAMES:
             raise ValueError(f"num_games must be 1 to {MAX_GAMES}, not {num_games}")
         if draw not in DRAWS:
@@ -190,22 +221,20 @@ class Batch:
         self._allocate(mask, DRAWS.index(draw))
 
     def _allocate(self, seats: int, draw: int) -> None:
-        setup = np.zeros(1, SETUP)
-        setup["encoding"] = self.encoding.code
+        setup = new_setup(self.encoding)
         setup["reward"] = self.reward.code
         setup["divisor"] = self.reward.divisor
         setup["seats"] = seats
         setup["draw_opponents"] = draw
         setup["opponents"] = len(self.opponents)
-        setup["places"] = place_table(self.ruleset)
         for index, agent in enumerate(self.opponents):
             if agent.compiled is not None:
                 setup["policies"][0, index] = agent.compiled.address
         self.games = np.zeros(self.num_games, GAME)
-        self._turns = np.zeros(self.num_games, TURN)
+        self.turns = np.zeros(self.num_games, TURN)
         self._slots = slots = np.zeros(self.num_games, SLOT)
         rules, log = np.array([self.ruleset.packed]), np.array([SILENT])
-        self._memory = (self.games, self._turns, slots, setup, rules, log)
+        self._memory = (self.games, self.turns, slots, setup, rules, log)
         self.observations = slots["observation"][:, : self.layout.size]
         self.masks = slots["mask"].view(np.bool_)[:, : self.encoding.mask_size]
         self.rewards = slots["reward"]
@@ -217,6 +246,31 @@ class Batch:
         self.final_totals = slots["final_totals"]
         self.final_places = slots["final_places"]
         self._actions = slots["action"][:, : self._parts]
+
+    def save_matches(self) -> tuple[bytes, bytes, bytes]:
+        """Return all matches, with drafts, seeds and what was paid, for :meth:`load_matches`."""
+        return self.games.tobytes(), self.turns.tobytes(), self._slots.tobytes()
+
+    def load_matches(self, matches: Sequence[bytes]) -> None:
+        """Go back to :meth:`save_matches` of a batch that was made with the same arguments.
+
+        Raises:
+            ValueError: they come from a batch of another size or another version.
+        """
+        mine = (self.games, self.turns, self._slots)
+        for array, saved in zip(mine, matches, strict=True):
+            if array.nbytes != len(saved):
+                raise ValueError("the saved matches are of another batch size or version")
+            array[:] = np.frombuffer(saved, array.dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs: the arguments and the matches, but no address of code."""
+        return {"arguments": self._arguments, "matches": self.save_matches(), "rng": self._rng}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state["arguments"])  # type: ignore[misc]
+        self.load_matches(state["matches"])
+        self._rng = state["rng"]
 
     @property
     def seeds(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -284,14 +338,10 @@ class Batch:
         return ended
 
     def _run(self, indices: Any, command: int) -> int:
-        if self.threads == 1 or len(indices) == 1:
-            outcome = _serve_serial(*self._memory, indices, command, SERVE.address)
-        else:
-            numba.set_num_threads(self.threads)
-            outcome = _serve_parallel(*self._memory, indices, command, SERVE.address)
+        outcome = serve_games(self._memory, indices, command, SERVE.address, self.threads)
         if outcome >= FAULT:
             self._refuse(int(np.flatnonzero(self._slots["fault"])[0]))
-        return int(outcome)
+        return outcome
 
     def _ask(self, agent: Opponent, indices: np.ndarray[Any, np.dtype[np.int64]]) -> int:
         keys = np.zeros(len(indices), np.uint64)
@@ -302,11 +352,11 @@ class Batch:
                 f"agent {agent.name} must return a TURN array of shape {indices.shape}, "
                 f"not {turns.dtype} {turns.shape}"
             )
-        self._turns[indices] = turns
+        self.turns[indices] = turns
         return self._run(indices, RESUME)
 
     def _refuse(self, index: int) -> None:
-        game, turn = self.games[index], self._turns[index]
+        game, turn = self.games[index], self.turns[index]
         if self._slots["fault"][index] == MATCH_OVER:
             raise RuntimeError(f"the match in game {index} is over; start its next one first")
         agent = self.opponents[self.control[index, game["seat"]]]

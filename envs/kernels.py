@@ -88,6 +88,7 @@ SLOT = np.dtype(
                 ("fault", "i4"),  # why an agent's turn was refused
                 ("acting", "i4"),  # the caller's seat whose decision is due, or was the last
                 ("terminated", "u1"),
+                ("complete", "u1"),  # the turn under consideration is (consider only)
                 ("illegal", "u1"),
                 ("reward", "f8"),
                 ("action", "i4", (MAX_PARTS,)),
@@ -279,7 +280,35 @@ def serve(
     return ENDED if over else 0
 
 
+def consider(
+    game: Record,
+    turn: Record,
+    slot: Record,
+    setup: Record,
+    rules: Record,
+    log: Record,
+    command: int,
+) -> int:
+    """Choose a turn in a game that somebody else plays: like :func:`serve`, but nothing is played.
+
+    ``RESET`` begins a turn of the seat to move, ``STEP`` takes the next action of it.
+
+    Returns:
+        0; ``slot.complete`` tells whether the turn is.
+    """
+    if command == RESET:
+        slot.acting = game.seat
+        slot.complete = 0
+        start_draft(game, rules, slot, turn)
+        _observe(game, slot, setup, rules)
+    elif _take_action(turn, slot, setup, rules):
+        slot.complete = 1
+    return 0
+
+
 SERVE: Final = Callback(serve, (GAME, TURN, SLOT, SETUP, RULES, LOG, np.int64))
+
+CONSIDER: Final = Callback(consider, (GAME, TURN, SLOT, SETUP, RULES, LOG, np.int64))
 
 POLICY_ARGUMENTS: Final = (GAME, RULES, np.uint64, TURN)
 """What a compiled policy takes: ``choose(game, rules, key, turn)`` fills the cleared ``turn`` for

@@ -3,6 +3,7 @@
 ``envs`` knows no agent by name; whatever fits :class:`Opponent` can take a seat.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -45,3 +46,25 @@ class Opponent(Protocol):
 
     def choose(self, view: View, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[Any]]:
         """Return a ``TURN`` array, shape ``(n,)``: one legal turn for each game of ``view``."""
+
+
+Resolver = Callable[[str, Ruleset], Opponent]
+_resolvers: list[Resolver] = []
+
+
+def set_resolver(resolver: Resolver) -> None:
+    """Let environments take agents by name; ``retinue.agents`` does this when it is imported."""
+    _resolvers[:] = [resolver]
+
+
+def resolve(agent: Opponent | str, ruleset: Ruleset) -> Opponent:
+    """Return ``agent``, looked up if it is a name.
+
+    Raises:
+        ValueError: it is a name and no agents are known, or not this one.
+    """
+    if not isinstance(agent, str):
+        return agent
+    if not _resolvers:
+        raise ValueError(f"to use agent {agent!r} by its name, import retinue.agents first")
+    return _resolvers[0](agent, ruleset)

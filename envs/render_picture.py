@@ -33,6 +33,7 @@ from retinue.envs.render_text import (
     acting_seat,
     clock_text,
     direction_of,
+    draft,
     outcome,
     status,
     turn_in_words,
@@ -110,6 +111,7 @@ class BoardPicture:
         self, game: Record, turn: Record | None = None, last: LastMove | None = None
     ) -> "pygame.Surface":
         """Draw like :meth:`draw` and return the surface, which the next drawing overwrites."""
+        turn = draft(game, turn)
         self._canvas.blit(self.art.board(acting_seat(game), direction_of(turn)), (0, 0))
         if last is not None:
             self._draw_trail(last)
@@ -291,7 +293,8 @@ class BoardPicture:
         self._draw_clock(game, left + width - layout.px(16), top)
         rows = []
         if last is not None:
-            words = turn_in_words(last.game, self.ruleset, last.turn)
+            shown = (seat, direction_of(turn))
+            words = turn_in_words(last.game, self.ruleset, last.turn, shown)
             rows.append(("Last", int(last.game["seat"]), words))
         if turn is not None:
             rows.append(("Draft", seat, turn_in_words(game, self.ruleset, turn)))

@@ -1,5 +1,6 @@
 """The board as plain text, and turns in words."""
 
+from collections import Counter
 from typing import Any, Final, NamedTuple
 
 from retinue.envs.game import board, engine
@@ -14,7 +15,7 @@ from retinue.envs.game.board import (
     PIECES,
     YARD,
 )
-from retinue.envs.game.events import BLOCKED, CAPTURE, DETAIL, KIND, PIECE, new_log
+from retinue.envs.game.events import BLOCKED, CAPTURE, new_log
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import CHOOSE, OVER, Record, totals
 
@@ -45,6 +46,11 @@ def outcome(game: Record, ruleset: Ruleset, turn: Record) -> tuple[Record, Any] 
     if engine.play(after, ruleset.packed, turn, log) != engine.LEGAL:
         return None
     return after, log
+
+
+def draft(game: Record, turn: Record | None) -> Record | None:
+    """Return a drafted turn while one is to be chosen, else None."""
+    return turn if game["phase"] == CHOOSE else None
 
 
 def direction_of(turn: Record | None) -> int:
@@ -91,46 +97,61 @@ def status(game: Record) -> str:
     return f"and {', '.join(best[1:])} share the first place with {max(scores)} points"
 
 
-def turn_in_words(game: Record, ruleset: Ruleset, turn: Record) -> str:
-    """Return what a turn does, or why it is refused, in one line."""
+def turn_in_words(
+    game: Record, ruleset: Ruleset, turn: Record, numbered: tuple[int, int] | None = None
+) -> str:
+    """Return what a turn does, or why it is refused, in one line.
+
+    Args:
+        game: ``GAME``, as it stands when the turn is chosen.
+        ruleset: the rules of the match.
+        turn: ``TURN``.
+        numbered: the seat and direction by which tiles are numbered, if not those of the turn.
+    """
     result = outcome(game, ruleset, turn)
     if result is None:
         return engine.explain(engine.judge(game, ruleset.packed, turn), game, turn)
     after, log = result
-    events = log["rows"][: log["count"]].tolist()
-    pieces = sorted(range(PIECES), key=lambda piece: piece != NOBLE or turn["noble_after"])
-    moves = [move for piece in pieces if (move := _move(game, ruleset, turn, after, events, piece))]
-    words = [f"{board.DIRECTION_NAMES[turn['direction']]}: {', '.join(moves) or 'nothing moves'}"]
-    taken = [
-        f"{SEAT_WORDS[row[DETAIL]]} {PIECE_WORDS[row[PIECE]]}"
-        for row in events
-        if row[KIND] == CAPTURE
-    ]
-    if taken:
-        words.append(f"captures {', '.join(taken)}")
-    seat = game["seat"]
-    words.append(f"{totals(after)[seat] - totals(game)[seat]:+d}")
-    return "; ".join(words)
+    seat, direction = int(game["seat"]), direction_of(turn)
+    trimmed = Counter[int]()
+    taken = []
+    for kind, piece, detail, _ in log["rows"][: log["count"]].tolist():
+        if kind == BLOCKED:
+            trimmed[piece] += detail
+        elif kind == CAPTURE:
+            taken.append(f"{SEAT_WORDS[detail]} {PIECE_WORDS[piece]}")
+    moves = []
+    for piece in sorted(range(PIECES), key=lambda piece: piece != NOBLE or turn["noble_after"]):
+        if spent := _spent(turn, piece):
+            where = _landing(game, after, ruleset, piece, *(numbered or (seat, direction)))
+            blocked = f", {trimmed[piece]} blocked" if trimmed[piece] else ""
+            moves.append(f"{PIECE_WORDS[piece]} to {where} ({spent}{blocked})")
+    captures = f"; captures {', '.join(taken)}" if taken else ""
+    gain = totals(after)[seat] - totals(game)[seat]
+    way = board.DIRECTION_NAMES[direction]
+    return f"{way}: {', '.join(moves) or 'nothing moves'}{captures}; {gain:+d}"
 
 
-def _move(
-    game: Record, ruleset: Ruleset, turn: Record, after: Record, events: list[Any], piece: int
+def _landing(
+    game: Record, after: Record, ruleset: Ruleset, piece: int, viewer: int, direction: int
 ) -> str:
-    """Return where a turn leads a piece and by which rolls or steps, or nothing."""
-    seat, direction = int(game["seat"]), int(turn["direction"])
-    if piece == NOBLE:
-        spent = str(turn["noble_steps"] or "")
-    else:
-        counts = turn["rolls"][piece].tolist()
-        spent = "+".join(str(value + 1) for value, count in enumerate(counts) for _ in range(count))
-    if not spent:
-        return ""
+    """Return where a piece came, in the viewer's numbers."""
+    seat = int(game["seat"])
     position = int(after["position"][seat, piece])
-    where = place_name(seat, seat, position, direction, ruleset.home)
-    if "/" in where:  # the entering tile, numbered backward: 1 from the Yard, else 69
-        where = where.split("/")[game["position"][seat, piece] != YARD]
-    blocked = sum(row[DETAIL] for row in events if row[KIND] == BLOCKED and row[PIECE] == piece)
-    return f"{PIECE_WORDS[piece]} to {where} ({spent}{f', {blocked} blocked' if blocked else ''})"
+    where = place_name(viewer, seat, position, direction, ruleset.home)
+    if "/" not in where:
+        return where
+    # The viewer's entering tile: 1 to a piece that sets out there, else 69.
+    sets_out = viewer == seat and game["position"][seat, piece] == YARD
+    return where.split("/")[0 if sets_out else -1]
+
+
+def _spent(turn: Record, piece: int) -> str:
+    """Return the rolls or steps that a turn gives a piece, or nothing."""
+    if piece == NOBLE:
+        return str(turn["noble_steps"] or "")
+    counts = turn["rolls"][piece].tolist()
+    return "+".join(str(value + 1) for value, count in enumerate(counts) for _ in range(count))
 
 
 def render_text(game: Record, ruleset: Ruleset, turn: Record | None = None) -> str:
@@ -142,6 +163,7 @@ def render_text(game: Record, ruleset: Ruleset, turn: Record | None = None) -> s
         turn: ``TURN``, a draft of the seat to move, told in words; its direction also numbers the
             tiles, which otherwise are numbered forward.
     """
+    turn = draft(game, turn)
     cells, crowded = _board_lines(game, ruleset, direction_of(turn))
     lines = [_headline(game), "", *cells, "", *_table(game, ruleset, direction_of(turn))]
     lines += ["", *crowded] if crowded else []

@@ -1,12 +1,13 @@
-"""A slow, plain reference referee, written from the rules text alone.
+"""A plain reference referee, written from the rules text alone.
 
-It shares nothing with the engine it is compared to: one step of one group at a time, each function
-naming the rule that it carries out.
+It shares nothing with the engine it is compared to: one step of one group at a time, in ordinary
+lists, each function naming the rule that it carries out.
 """
 
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,16 @@ SEATS, GUARDS, NOBLE, PIECES = 4, (0, 1, 2, 3), 4, (0, 1, 2, 3, 4)
 YARD, ENTERING, MIDPOINT, LAST_FORWARD, LOOP, HOME_PATH = -1, 0, 34, 63, 68, 68
 CASTLES = (7, 12, 24, 29, 41, 46, 58, 63)
 OTHER_ENTERING = (17, 51)
+# Record bit and rules key of the loop's checkpoints, but for the midpoint, which has no record.
+CHECKPOINTS = {
+    ENTERING: (0, "own_entering"),
+    **{offset: (1 + index, "castle") for index, offset in enumerate(CASTLES)},
+    **{offset: (9 + index, "other_entering") for index, offset in enumerate(OTHER_ENTERING)},
+}
+HOME_BIT = 11
+DIE = frozenset(range(1, 7))
+# The other three seats, going round from the next one (rules 1.2).
+SEATS_AFTER = [[(seat + ahead) % SEATS for ahead in (1, 2, 3)] for seat in range(SEATS)]
 
 GRIDS = ("position", "midpoint", "checkpoints", "progression", "store")  # one row per seat
 STATE_KEYS = (*GRIDS, "combat", "bonus", "credits", "turns_taken", "clock_seconds")
@@ -26,7 +37,7 @@ class IllegalTurn(ValueError):  # noqa: N818
 
 
 class Referee:
-    """One match; public: seat, over, finish_order and the methods without an underscore."""
+    """One match; public: seat, over, finish_order, splits and the methods without an underscore."""
 
     def __init__(self, rules: dict[str, Any], state: dict[str, Any] | None = None) -> None:
         """Start a fresh match (rules 1, 3.1.5, 5) or go on from a STATE at the start of a turn."""
@@ -47,12 +58,21 @@ class Referee:
         self.finish_order: list[int] = [seat for seat in order if self._all_home(seat)]
         unfinished = [seat for seat in order if not self._all_home(seat)]
         self.seat: int = unfinished[0] if unfinished else 0
+        self.splits = 0  # how often a group has parted at a Home path
         self._rolled = False
         self._events: list[Event] = []
+        self._stacks: dict[int, int] = {}
 
     def state(self) -> dict[str, Any]:
         """A copy of the state in the record's shape."""
         return {key: copy.deepcopy(getattr(self, key)) for key in STATE_KEYS}
+
+    def numbers(self) -> list[int]:
+        """All numbers of the state in one row, in the order of STATE_KEYS, to compare it fast."""
+        tables = (self.position, self.midpoint, self.checkpoints, self.progression, self.store)
+        rows = [row for table in tables for row in table]
+        rows += [self.combat, self.bonus, self.credits, self.turns_taken, [self.clock_seconds]]
+        return list(itertools.chain.from_iterable(rows))
 
     @property
     def over(self) -> bool:
@@ -83,11 +103,15 @@ class Referee:
 
     def legal_guards(self) -> list[int]:
         """Guards on the loop or Home path, and the first `credits` ones in the Yard (rules 3.2)."""
-        positions = self.position[self.seat]
-        yard = [guard for guard in GUARDS if positions[guard] == YARD]
-        may_leave = yard[: self.credits[self.seat]]
-        on_board = [guard for guard in GUARDS if YARD < positions[guard] < self.home]
-        return sorted(may_leave + on_board)
+        places, credits = self.position[self.seat], self.credits[self.seat]
+        legal = []
+        for guard in GUARDS:
+            if places[guard] == YARD and credits > 0:
+                credits -= 1
+                legal.append(guard)
+            elif YARD < places[guard] < self.home:
+                legal.append(guard)
+        return legal
 
     def noble_may_move(self) -> bool:
         """A Noble may be moved from anywhere but Home (rules 3.2)."""
@@ -97,11 +121,12 @@ class Referee:
         """Store the dice, give grace or forced grace; the number of credits really added."""
         if self.over or self._rolled:
             raise ValueError("no dice to roll now")
-        if len(dice) != self.dice_count() or not all(_is_int_in(die, 1, 6) for die in dice):
+        if len(dice) != self.dice_count() or not DIE.issuperset(dice):
             raise ValueError("wrong dice")
         self._rolled = True
+        store = self.store[self.seat]
         for die in dice:
-            self.store[self.seat][die - 1] += 1
+            store[die - 1] += 1
         held = self.credits[self.seat]
         if self._is_grace(dice) or self._is_forced_grace():
             raised = held + int(self.rules["credits_per_grace"])
@@ -117,9 +142,10 @@ class Referee:
 
     def _is_forced_grace(self) -> bool:
         """No credit, Guards only in Yard or Home, one in the Yard; not turn one (rules 3.1.4)."""
+        if self.turns_taken[self.seat] == 0 or self.credits[self.seat] > 0:
+            return False
         guards = self.position[self.seat][:NOBLE]
-        stuck = YARD in guards and all(place in (YARD, self.home) for place in guards)
-        return stuck and self.turns_taken[self.seat] > 0 and self.credits[self.seat] == 0
+        return YARD in guards and all(place in (YARD, self.home) for place in guards)
 
     def play(self, turn: dict[str, Any]) -> list[Event]:
         """Play the seat's whole turn; the events in order. IllegalTurn leaves everything as it was.
@@ -128,38 +154,38 @@ class Referee:
         """
         self._check(turn)
         self._events = []
+        self._stacks = self._stacks_of_others()
         forward = turn["direction"] == "forward"
         steps, when = turn["noble"]["steps"], turn["noble"]["when"]
-        for values in turn["guards"]:  # spent whatever becomes of the move (rules 3.2, A7)
-            for value in values:
-                self.store[self.seat][value - 1] -= 1
-
+        store = self.store[self.seat]
+        for value in itertools.chain.from_iterable(turn["guards"]):
+            store[value - 1] -= 1  # spent whatever becomes of the move (rules 3.2, A7)
+        totals = [*map(sum, turn["guards"]), steps]
         if steps and when == "before":
-            self._move_group([NOBLE], {NOBLE: steps}, forward, steps_made=0)
-        self._move_guards([sum(values) for values in turn["guards"]], forward)
+            self._move_group([NOBLE], totals, forward, 0)
+        self._move_guards(totals, forward)
         if steps and when == "after":
-            self._move_group([NOBLE], {NOBLE: steps}, forward, steps_made=0)
+            self._move_group([NOBLE], totals, forward, 0)
         self._end_turn()
         return self._events
 
     def _check(self, turn: dict[str, Any]) -> None:
         """Refuse anything that rules 3.2 do not allow."""
-        try:
-            direction, noble, guards = turn["direction"], turn["noble"], turn["guards"]
-            steps, when = noble["steps"], noble["when"]
-            used = [value for values in guards for value in values]
-        except (KeyError, TypeError) as error:
-            raise IllegalTurn("not a turn") from error
-        shape = direction in ("forward", "backward") and when in ("before", "after")
-        shape = shape and _is_int_in(steps, 0, 6) and all(_is_int_in(v, 1, 6) for v in used)
-        if not shape or len(guards) != len(GUARDS) or self.over:
+        guards, steps, when = turn["guards"], turn["noble"]["steps"], turn["noble"]["when"]
+        used = list(itertools.chain.from_iterable(guards))
+        known = turn["direction"] in ("forward", "backward") and when in ("before", "after")
+        known = known and 0 <= steps <= 6 and DIE.issuperset(used) and len(guards) == len(GUARDS)
+        if not known or self.over:
             raise IllegalTurn("not a turn")
         if (steps == 0 and when != "before") or (steps > 0 and not self.noble_may_move()):
             raise IllegalTurn("the Noble may not do this")
-        if any(guards[guard] and guard not in self.legal_guards() for guard in GUARDS):
-            raise IllegalTurn("a Guard that may not move")
-        if any(used.count(value) > self.store[self.seat][value - 1] for value in used):
-            raise IllegalTurn("a roll that is not in the store")
+        legal = self.legal_guards()
+        for guard, values in enumerate(guards):
+            if values and guard not in legal:
+                raise IllegalTurn("a Guard that may not move")
+        for value, held in enumerate(self.store[self.seat], start=1):
+            if used.count(value) > held:
+                raise IllegalTurn("a roll that is not in the store")
 
     def _end_turn(self) -> None:
         """Check for finishing, move the clock, pass the turn on (rules 1.2, 3, 4.3, 5)."""
@@ -167,14 +193,12 @@ class Referee:
         if self._all_home(seat):
             place = len(self.finish_order)
             self.finish_order.append(seat)
-            bonuses = self.rules["completion_bonus"]
-            bonus = int(bonuses[place]) if place < len(bonuses) else 0
+            bonus = int(self.rules["completion_bonus"][place])
             self.bonus[seat] += bonus
-            paid = {"points": bonus} if bonus else {}
-            self._events.append({"type": "finish", **paid})
+            self._events.append({"type": "finish", **_scoring(bonus)})
         self.turns_taken[seat] += 1
         self.clock_seconds = max(0, self.clock_seconds - int(self.rules["turn_seconds"]))
-        for following in _seats_after(seat):
+        for following in SEATS_AFTER[seat]:
             if not self._all_home(following):
                 self.seat = following
                 break
@@ -183,115 +207,110 @@ class Referee:
     def _move_guards(self, totals: list[int], forward: bool) -> None:
         """Form the groups once, then move them, larger first (rules 3.3.1-3.3.3)."""
         together: dict[int, list[int]] = {}
-        groups: list[list[int]] = []
+        places = self.position[self.seat]
         for guard in GUARDS:
-            place = self.position[self.seat][guard]
-            if totals[guard] == 0:
-                continue
-            if place == YARD:  # out of the Yard one by one (A8)
-                groups.append([guard])
-            else:
-                together.setdefault(place, []).append(guard)
-        groups.extend(together.values())
-        for group in _larger_first(groups):
-            left = {guard: totals[guard] for guard in group}
-            self._move_group(group, left, forward, steps_made=0)
+            if totals[guard]:  # out of the Yard one by one (A8)
+                key = places[guard] if places[guard] != YARD else YARD - guard
+                together.setdefault(key, []).append(guard)
+        for group in _larger_first(together.values()):
+            self._move_group(group, totals, forward, 0)
 
-    def _move_group(
-        self, group: list[int], left: dict[int, int], forward: bool, steps_made: int
-    ) -> None:
+    def _move_group(self, group: list[int], totals: list[int], forward: bool, steps: int) -> None:
         """Step a group until all of it has stopped (rules 3.3.4, 3.3.5, 3.4, 3.5.3).
 
-        `left` is the movement that each piece still has, `steps_made` what all made this turn.
+        `totals` is the movement of every piece, `steps` what this group has made of it so far.
         """
-        while True:
-            places = self.position[self.seat]
-            done = [piece for piece in group if left[piece] == 0 or places[piece] == self.home]
-            group = [piece for piece in group if piece not in done]
-            self._stop(done, steps_made)
-            if not group:
-                return
-            ways: dict[int, list[int]] = {}
-            for piece in group:
-                ways.setdefault(self._next_place(piece, forward), []).append(piece)
-            if len(ways) > 1:  # the paths part; the parts go on at once (rules 3.3.5, A9)
-                for part in _larger_first(ways.values()):
-                    self._move_group(part, left, forward, steps_made)
-                return
-            target = next(iter(ways))
-            by_others = self._blocked_by_others(target, len(group))
-            if by_others or self._blocked_by_own(target, group):
-                self._trim(group, left, by_others)
-                self._stop(group, steps_made)
+        shortest = min([totals[piece] for piece in group])
+        while group:
+            target = self._next_place(group[0], forward)
+            if len(group) > 1:  # perhaps the paths part; then the parts go on at once (A9)
+                ways: dict[int, list[int]] = {}
+                for piece in group:
+                    ways.setdefault(self._next_place(piece, forward), []).append(piece)
+                if len(ways) > 1:
+                    self.splits += 1
+                    for part in _larger_first(ways.values()):
+                        self._move_group(part, totals, forward, steps)
+                    return
+            by_others = self._stacks.get(target, 0) > len(group)
+            if by_others or (group[0] == NOBLE and self._blocked_by_own(target)):
+                self._trim(group, [totals[piece] - steps for piece in group], by_others)
+                self._stop(group, steps)
                 return
             self._step(group, target)
-            for piece in group:
-                left[piece] -= 1
-            steps_made += 1
+            if target == self.home:  # what is left over is ignored (rules 2.7)
+                return
+            steps += 1
+            if steps == shortest:
+                self._stop([piece for piece in group if totals[piece] == steps], steps)
+                group = [piece for piece in group if totals[piece] > steps]
+                shortest = min([totals[piece] for piece in group], default=0)
 
     def _next_place(self, piece: int, forward: bool) -> int:
         """The position one step on (rules 2.2-2.7)."""
         place = self.position[self.seat][piece]
-        may_enter = self.midpoint[self.seat][piece] == 1
         if place == YARD:
             return ENTERING
         if place >= HOME_PATH:
             return place + 1
-        if may_enter and place == (LAST_FORWARD if forward else ENTERING):
+        if place == (LAST_FORWARD if forward else ENTERING) and self.midpoint[self.seat][piece]:
             return HOME_PATH
         return (place + 1) % LOOP if forward else (place - 1) % LOOP
 
     def _step(self, group: list[int], target: int) -> None:
         """Put the group on its next place and score it, piece by piece (rules 3.3.6, 3.3.7)."""
+        places = self.position[self.seat]
+        if target == ENTERING and places[group[0]] == YARD:
+            self._events.append({"type": "exit", "piece": group[0]})
+            if group != [NOBLE]:
+                self.credits[self.seat] -= 1
         for piece in group:
-            if self.position[self.seat][piece] == YARD:
-                self._events.append({"type": "exit", "piece": piece})
-                if piece != NOBLE:
-                    self.credits[self.seat] -= 1
-            self.position[self.seat][piece] = target
-        for piece in group:
-            self._score_place(piece)
+            places[piece] = target
+        if target in CHECKPOINTS or target in (MIDPOINT, self.home):
+            for piece in group:
+                self._score_place(piece)
 
-    def _blocked_by_others(self, target: int, moving: int) -> bool:
-        """Some other seat has more Guards on the tile than move together (rules 3.5.1, A11)."""
-        for other in _seats_after(self.seat):
+    def _stacks_of_others(self) -> dict[int, int]:
+        """The largest stack that one other seat has on a tile, by the mover's offset (3.5.1)."""
+        largest: dict[int, int] = {}
+        for other in SEATS_AFTER[self.seat]:
             guards = self.position[other][:NOBLE]
-            stack = [there for there in guards if _same_tile(self.seat, target, other, there)]
-            if len(stack) > moving:
-                return True
-        return False
+            places = set(guards)
+            for there in places if len(places) < len(guards) else ():
+                if guards.count(there) > 1 and 0 <= there < LOOP:
+                    seen = _offset_for(self.seat, other, there)
+                    largest[seen] = max(largest.get(seen, 0), guards.count(there))
+        return largest
 
-    def _blocked_by_own(self, target: int, group: list[int]) -> bool:
+    def _blocked_by_own(self, target: int) -> bool:
         """Two or more own Guards stop the own Noble, anywhere short of Home (rules 3.5.2)."""
-        own = self.position[self.seat][:NOBLE].count(target)
-        return group == [NOBLE] and target != self.home and own >= 2
+        return target != self.home and self.position[self.seat][:NOBLE].count(target) >= 2
 
-    def _trim(self, group: list[int], left: dict[int, int], penalised: bool) -> None:
+    def _trim(self, group: list[int], left: list[int], penalised: bool) -> None:
         """Lose all remaining movement, at a price if others blocked (rules 3.5.3-3.5.4, A24)."""
-        for piece in group:
-            event: Event = {"type": "blocked", "piece": piece, "trimmed": left[piece]}
-            if penalised:
-                penalty = left[piece] * int(self.rules["blockade_penalty"])
-                self.combat[self.seat] -= penalty
-                event["points"] = -penalty
-            self._events.append(event)
+        for piece, trimmed in zip(group, left, strict=True):
+            penalty = trimmed * int(self.rules["blockade_penalty"]) if penalised else 0
+            self.combat[self.seat] -= penalty
+            event: Event = {"type": "blocked", "piece": piece, "trimmed": trimmed}
+            self._events.append(event | _scoring(-penalty))
 
-    def _stop(self, pieces: list[int], steps_made: int) -> None:
+    def _stop(self, pieces: list[int], steps: int) -> None:
         """Guards stopping on a tile reached this turn capture what is there, once (rules 3.6)."""
-        if not pieces or pieces == [NOBLE] or steps_made == 0:
+        place = self.position[self.seat][pieces[0]]
+        if pieces == [NOBLE] or steps == 0 or place >= HOME_PATH:
             return
-        capturer = min(pieces)
-        place = self.position[self.seat][capturer]
-        for other in _seats_after(self.seat):
-            for piece in PIECES:
-                there = self.position[other][piece]
-                here = _same_tile(self.seat, place, other, there)
-                if here and not self._is_protected(there):
-                    self._send_to_yard(other, piece)
-                    points = self._capture_points(piece)
-                    self.combat[self.seat] += points
-                    event: Event = {"type": "capture", "seat": other, "piece": piece}
-                    self._events.append({**event, "by": capturer, "points": points})
+        for other in SEATS_AFTER[self.seat]:
+            there = _offset_for(other, self.seat, place)
+            places = self.position[other]
+            if there not in places or self._is_protected(there):
+                continue
+            for piece in [piece for piece in PIECES if places[piece] == there]:
+                self._send_to_yard(other, piece)
+                points = self._capture_points(piece)
+                self.combat[self.seat] += points
+                event: Event = {"type": "capture", "seat": other, "piece": piece}
+                self._events.append({**event, **_scoring(points)})
+            self._stacks = self._stacks_of_others()
 
     def _is_protected(self, place: int) -> bool:
         """On a Castle (A13), or on the piece's own entering tile (rules 3.6.2)."""
@@ -325,25 +344,16 @@ class Referee:
                 self.midpoint[self.seat][piece] = 1
                 self.checkpoints[self.seat][piece] = 0
                 points = self._add_progression(piece, "midpoint")
-                self._events.append({"type": "midpoint", "piece": piece, "points": points})
+                self._events.append({"type": "midpoint", "piece": piece, **_scoring(points)})
             return
-        if place == ENTERING:
-            bit, kind = 0, "own_entering"
-        elif place in CASTLES:
-            bit, kind = 1 + CASTLES.index(place), "castle"
-        elif place in OTHER_ENTERING:
-            bit, kind = 9 + OTHER_ENTERING.index(place), "other_entering"
-        elif place == self.home:
-            bit, kind = 11, "home"
-        else:
-            return
+        bit, kind = (HOME_BIT, "home") if place == self.home else CHECKPOINTS[place]
         event: Event = {"type": "checkpoint", "piece": piece, "checkpoint": bit}
         if kind == "home":
             event = {"type": "home", "piece": piece}
         new_in_cycle = not self.checkpoints[self.seat][piece] & (1 << bit)
         if new_in_cycle:
             self.checkpoints[self.seat][piece] |= 1 << bit
-            event["points"] = self._add_progression(piece, kind)
+            event |= _scoring(self._add_progression(piece, kind))
         if new_in_cycle or kind == "home":
             self._events.append(event)
 
@@ -355,31 +365,28 @@ class Referee:
 
     def _all_home(self, seat: int) -> bool:
         """The seat has finished (rules 3, 5)."""
-        return all(place == self.home for place in self.position[seat])
+        return self.position[seat].count(self.home) == len(PIECES)
 
 
 def _fresh_state(rules: dict[str, Any]) -> dict[str, Any]:
     """Everybody in the Yard, no score, no rolls, the starting credits, the full clock."""
-    widths = {"store": 6}
-    state: dict[str, Any] = {
-        key: [[0] * widths.get(key, len(PIECES)) for _ in range(SEATS)] for key in GRIDS
-    }
-    state["position"] = [[YARD] * len(PIECES) for _ in range(SEATS)]
-    state["combat"], state["bonus"], state["turns_taken"] = [0] * SEATS, [0] * SEATS, [0] * SEATS
+    rows = {"position": [YARD] * len(PIECES), "store": [0] * 6}
+    none = [0] * len(PIECES)
+    state: dict[str, Any] = {key: [rows.get(key, none)[:] for _ in range(SEATS)] for key in GRIDS}
+    state |= {key: [0] * SEATS for key in ("combat", "bonus", "turns_taken")}
     state["credits"] = [int(rules["start_credits"])] * SEATS
     state["clock_seconds"] = int(rules["clock_seconds"])
     return state
 
 
-def _same_tile(seat: int, place: int, other: int, there: int) -> bool:
-    """Whether both positions are on the loop and on one absolute tile (rules 1.3, 2.8)."""
-    both_on_loop = 0 <= place < LOOP and 0 <= there < LOOP
-    return both_on_loop and (place + 17 * seat) % LOOP == (there + 17 * other) % LOOP
+def _offset_for(viewer: int, seat: int, offset: int) -> int:
+    """A seat's loop offset as counted from the viewer's entering tile (rules 1.3)."""
+    return (offset + 17 * (seat - viewer)) % LOOP
 
 
-def _seats_after(seat: int) -> list[int]:
-    """The other three seats, going round from the next one (rules 1.2)."""
-    return [(seat + distance) % SEATS for distance in range(1, SEATS)]
+def _scoring(points: int) -> Event:
+    """The points of an event that scores; one that does not has none."""
+    return {"points": points} if points else {}
 
 
 def _larger_first(groups: Iterable[list[int]]) -> list[list[int]]:
@@ -390,7 +397,3 @@ def _larger_first(groups: Iterable[list[int]]) -> list[list[int]]:
 def _column(piece: int) -> int:
     """Which number of a [Guard, Noble] pair holds for the piece (rules 4.1, 4.2)."""
     return 1 if piece == NOBLE else 0
-
-
-def _is_int_in(value: object, low: int, high: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high

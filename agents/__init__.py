@@ -1,0 +1,1 @@
+"""Players: whatever chooses turns, scripted, searching or learned."""

@@ -1,0 +1,59 @@
+"""The policy network by itself: what is left of a trained learner when it only plays.
+
+It needs torch but no trainer, so a trained policy loads without Stable-Baselines3.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+
+class PolicyNetwork(nn.Module):
+    """A multilayer perceptron from flat observations to the logits of every choice.
+
+    Args:
+        inputs: length of the flat observation.
+        hidden: widths of the hidden layers.
+        outputs: length of the action mask.
+    """
+
+    def __init__(self, inputs: int, hidden: Sequence[int], outputs: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for width in hidden:
+            layers += [nn.Linear(inputs, width), nn.ReLU()]
+            inputs = width
+        self.layers = nn.Sequential(*layers, nn.Linear(inputs, outputs))
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return logits float32 ``(n, outputs)`` of observations float32 ``(n, inputs)``."""
+        logits: torch.Tensor = self.layers(observations)
+        return logits
+
+
+def masked_choice(
+    logits: torch.Tensor, masks: torch.Tensor, nvec: Sequence[int], *, sample: bool
+) -> torch.Tensor:
+    """Choose one legal action for each row.
+
+    Args:
+        logits: float32 ``(n, sum(nvec))``.
+        masks: bool, of the same shape; each part has a legal choice.
+        nvec: choices of each part of an action.
+        sample: draw by the probabilities instead of taking the likeliest.
+
+    Returns:
+        int64 ``(n, len(nvec))``.
+
+    Raises:
+        ValueError: a part of a mask is empty.
+    """
+    if any(not part.any(dim=1).all() for part in masks.split(list(nvec), dim=1)):
+        raise ValueError("an action mask is empty: there is no legal choice")
+    if sample:
+        # The largest of logits plus Gumbel noise is a draw by the softmax of the logits.
+        noise = -torch.empty_like(logits).exponential_().log()
+        logits = logits + noise
+    logits = logits.masked_fill(~masks, -torch.inf)
+    return torch.stack([part.argmax(dim=1) for part in logits.split(list(nvec), dim=1)], dim=1)

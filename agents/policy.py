@@ -1,0 +1,137 @@
+"""Trained policies as agents: a folder with the weights and a manifest that says what they fit."""
+
+import json
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+
+from retinue.agents.network import PolicyNetwork, masked_choice
+from retinue.envs.actions import Encoding
+from retinue.envs.chooser import choose_turns
+from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.game.schema import SchemaError, StrictModel, build
+from retinue.envs.observation import OBSERVATION_VERSION
+from retinue.envs.opponents import View
+
+WEIGHTS_FILE: Final = "policy.pt"
+MANIFEST_FILE: Final = "policy.json"
+
+
+class PolicyError(ValueError):
+    """A trained policy that cannot be loaded or does not fit; says which and why."""
+
+
+class Manifest(StrictModel):
+    """What a policy's weights fit."""
+
+    format: Literal["retinue-policy"]
+    version: Literal[1]
+    mode: Literal["journey", "brawl"]
+    rules_digest: str
+    encoding: Literal["steps", "turn"]
+    observation_version: int
+    hidden: tuple[int, ...]
+    decisions: int
+    """On how many decisions it was trained."""
+
+
+class PolicyAgent:
+    """A trained policy with a seat.
+
+    Args:
+        network: its logits.
+        encoding: the one that it was trained with.
+        name: in records and tables.
+        sample: draw by the probabilities instead of taking the likeliest choice.
+    """
+
+    compiled = None
+
+    def __init__(
+        self, network: PolicyNetwork, encoding: Encoding, name: str, *, sample: bool = False
+    ) -> None:
+        self.name = name
+        self.network = network
+        self.encoding = encoding
+        self.sample = sample
+
+    def choose(self, view: View, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[Any]]:
+        """Return a ``TURN`` array: one turn for each game of ``view``."""
+        del rng  # torch draws its own numbers
+        return choose_turns(view, self.encoding, self._decide)
+
+    def _decide(self, observations: Any, masks: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+        with torch.no_grad():
+            logits = self.network(torch.as_tensor(observations))
+            chosen = masked_choice(
+                logits, torch.as_tensor(masks), self.encoding.nvec, sample=self.sample
+            )
+        return chosen.numpy()
+
+
+def manifest_of(encoding: Encoding, hidden: tuple[int, ...], decisions: int) -> Manifest:
+    """Return the manifest of a policy trained with ``encoding`` and its ruleset."""
+    return Manifest(
+        format="retinue-policy",
+        version=1,
+        mode=encoding.ruleset.mode,
+        rules_digest=encoding.ruleset.digest,
+        encoding=encoding.name,  # type: ignore[arg-type]
+        observation_version=OBSERVATION_VERSION,
+        hidden=hidden,
+        decisions=decisions,
+    )
+
+
+def save_policy(folder: Path, network: PolicyNetwork, manifest: Manifest) -> None:
+    """Write weights and manifest to ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f".{WEIGHTS_FILE}"
+    torch.save(network.state_dict(), partial)
+    partial.replace(folder / WEIGHTS_FILE)
+    (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def load_policy(folder: Path | str, ruleset: Ruleset, *, sample: bool = False) -> PolicyAgent:
+    """Return the policy in ``folder``, or in ``folder/policy`` of a training run, as an agent.
+
+    Raises:
+        PolicyError: it is not there, is damaged, or was made for other rules or observations.
+    """
+    folder = Path(folder)
+    if (folder / "policy" / MANIFEST_FILE).exists():
+        folder = folder / "policy"
+    manifest = _read_manifest(folder / MANIFEST_FILE)
+    if manifest.observation_version != OBSERVATION_VERSION:
+        raise PolicyError(
+            f"{folder}: was trained on observation version {manifest.observation_version}, "
+            f"this is version {OBSERVATION_VERSION}"
+        )
+    if manifest.rules_digest != ruleset.digest:
+        raise PolicyError(
+            f"{folder}: was trained for {manifest.mode} with rules {manifest.rules_digest}, "
+            f"these are {ruleset.mode} with rules {ruleset.digest}"
+        )
+    encoding = Encoding(manifest.encoding, ruleset)
+    network = PolicyNetwork(encoding.layout().size, manifest.hidden, encoding.mask_size)
+    try:
+        network.load_state_dict(torch.load(folder / WEIGHTS_FILE, weights_only=True))
+    except Exception as error:
+        raise PolicyError(f"{folder / WEIGHTS_FILE}: not the weights of this policy") from error
+    network.eval()
+    return PolicyAgent(network, encoding, f"policy:{folder}", sample=sample)
+
+
+def _read_manifest(path: Path) -> Manifest:
+    try:
+        return build(Manifest, json.loads(path.read_text(encoding="utf-8")), str(path))
+    except OSError as error:
+        raise PolicyError(
+            f"{path}: {error.strerror}; expected a trained policy's folder"
+        ) from error
+    except json.JSONDecodeError as error:
+        raise PolicyError(f"{path}: not valid JSON") from error
+    except SchemaError as error:
+        raise PolicyError(str(error)) from error

@@ -1,0 +1,45 @@
+"""A learner's view of somebody else's games: how a trained policy plays as an agent.
+
+Observations, masks and actions pass through the very functions that a learner's own environment
+uses, so a policy meets in play what it met in training.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retinue.envs.actions import Encoding
+from retinue.envs.batch import new_setup, serve_games
+from retinue.envs.game.events import SILENT
+from retinue.envs.game.state import TURN
+from retinue.envs.kernels import CONSIDER, RESET, SLOT, STEP
+from retinue.envs.opponents import View
+
+Decide = Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+"""From observations float32 ``(n, size)`` and masks bool ``(n, mask_size)`` to actions, integers
+``(n,)`` or ``(n, parts)``."""
+
+
+def choose_turns(view: View, encoding: Encoding, decide: Decide) -> np.ndarray[Any, np.dtype[Any]]:
+    """Ask ``decide`` for actions until every game of ``view`` has its turn.
+
+    Returns:
+        ``TURN`` array ``(n,)``.
+    """
+    count = len(view.games)
+    turns = np.zeros(count, TURN)
+    slots = np.zeros(count, SLOT)
+    rules = np.array([view.ruleset.packed])
+    memory = (view.games, turns, slots, new_setup(encoding), rules, np.array([SILENT]))
+    observations = slots["observation"][:, : encoding.layout().size]
+    masks = slots["mask"].view(np.bool_)[:, : encoding.mask_size]
+    actions = slots["action"][:, : len(encoding.nvec)]
+    open_games = np.arange(count)
+    serve_games(memory, open_games, RESET, CONSIDER.address)
+    while open_games.size:
+        chosen = decide(observations[open_games], masks[open_games])
+        actions[open_games] = chosen.reshape(len(open_games), -1)
+        serve_games(memory, open_games, STEP, CONSIDER.address)
+        open_games = open_games[slots["complete"][open_games] == 0]
+    return turns

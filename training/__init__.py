@@ -1,0 +1,1 @@
+"""Learning: from a configuration to a trained agent."""

@@ -1,0 +1,202 @@
+"""What happens beside learning: progress, measurements, checkpoints, a clean end on Ctrl-C."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from stable_baselines3.common.callbacks import BaseCallback
+
+from retinue.training.config import TrainConfig
+from retinue.training.measure import Measurement
+from retinue.training.run_folder import RunFolder
+
+WINDOW_SECONDS: Final = 60.0
+SLOW_SHARE: Final = 0.5
+"""A run that falls below this share of its own first minute's speed says so."""
+LINE_SECONDS: Final = 15.0
+"""Between two lines of progress where there is no terminal to draw a bar in."""
+
+
+class Speed:
+    """Decisions per second of training alone, without measurements."""
+
+    def __init__(self) -> None:
+        self._since = time.perf_counter()
+        self._decisions = 0
+        self.rate = 0.0
+        self.first_rate = 0.0
+        self.was_reported = False
+
+    def update(self, decisions: int, paused: float) -> bool:
+        """Take note of the decisions made since the last update.
+
+        Returns:
+            True once, when a minute was slower than half the first one.
+        """
+        self._decisions += decisions
+        self._since += paused
+        seconds = time.perf_counter() - self._since
+        if seconds > 0:
+            self.rate = self._decisions / seconds
+        if seconds < WINDOW_SECONDS:
+            return False
+        self._since, self._decisions = time.perf_counter(), 0
+        if not self.first_rate:
+            self.first_rate = self.rate
+        is_slow = self.rate < SLOW_SHARE * self.first_rate
+        is_news = is_slow and not self.was_reported
+        self.was_reported = is_slow
+        return is_news
+
+
+class TrainingCallback(BaseCallback):
+    """Runs beside MaskablePPO's loop.
+
+    A checkpoint always is the state at the start of a rollout, so that a resumed run repeats exactly
+    what an undisturbed one would have done.
+
+    Args:
+        config: of the run.
+        run: its folder.
+        measure: measures the learner as it is now.
+        capture: returns the state to be kept.
+        elapsed: seconds that earlier sessions of this run took.
+        console: to draw on; standard error by default.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        run: RunFolder,
+        *,
+        measure: Callable[[], Measurement],
+        capture: Callable[[], dict[str, Any]],
+        elapsed: float,
+        console: Console | None = None,
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.run = run
+        self.was_interrupted = False
+        self._measure = measure
+        self._capture = capture
+        self._elapsed_before = elapsed
+        self._console = console or Console(stderr=True)
+        self._state: dict[str, Any] = {}
+        self._speed = Speed()
+        self._measured = ""
+        self._last_decisions = 0
+        self._last_line = 0.0
+        self._last_save = 0.0
+        self._next_measurement = 0
+        self._bar = Progress(
+            TextColumn("{task.completed:,} of {task.total:,} decisions"),
+            BarColumn(),
+            TextColumn("{task.fields[rate]:,.0f}/s"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[measured]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that the run has taken, earlier sessions included."""
+        return self._elapsed_before + time.perf_counter() - self._begun
+
+    def _on_training_start(self) -> None:
+        self._begun = self._last_save = self._last_line = time.perf_counter()
+        self._speed = Speed()
+        done = self._last_decisions = self.num_timesteps
+        every = self.config.evaluation.every
+        self._next_measurement = (done // every + 1) * every
+        threads = (
+            f"{self.config.engine_threads} engine and {self.config.torch_threads} torch threads"
+        )
+        self._console.print(f"Training in {self.run.path} with {threads}; Ctrl-C saves and stops.")
+        self._bar.start()
+        self._task = self._bar.add_task(
+            "", total=self.config.decisions, completed=done, rate=0.0, measured=""
+        )
+        self._catch_interrupts()
+
+    def _catch_interrupts(self) -> None:
+        """Take the first Ctrl-C as a wish to stop; a second one stops at once."""
+        self._is_main = threading.current_thread() is threading.main_thread()
+        if self._is_main:
+            self._handler = signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self.was_interrupted = True
+        signal.signal(signal.SIGINT, self._handler)
+        self._console.print("Stopping; the last update is kept.")
+
+    def _on_rollout_start(self) -> None:
+        paused = self._measure_if_due()
+        decisions = self.num_timesteps - self._last_decisions
+        self._last_decisions = self.num_timesteps
+        if self._speed.update(decisions, paused):
+            self._console.print(
+                f"Warning: {self._speed.rate:,.0f} decisions/s, less than half of the "
+                f"{self._speed.first_rate:,.0f} of the first minute. Is the machine busy, or are "
+                "torch_threads more than it has to spare?"
+            )
+        self._state = {**self._capture(), "elapsed": self.elapsed}
+        if time.perf_counter() - self._last_save > 60 * self.config.checkpoint_minutes:
+            self._save()
+        self._show()
+
+    def _measure_if_due(self) -> float:
+        """Measure the learner when it is time; return how many seconds that took."""
+        if self.num_timesteps < self._next_measurement:
+            return 0.0
+        self._next_measurement += self.config.evaluation.every
+        begun = time.perf_counter()
+        result = self._measure()
+        self._measured = result.short()
+        for name, share in result.shares.items():
+            self.logger.record(f"evaluation/first_share_vs_{name}", share.share)
+        self.run.add_metrics({**result.as_dict(), "seconds": round(self.elapsed, 1)})
+        return time.perf_counter() - begun
+
+    def _on_step(self) -> bool:
+        limit = self.config.max_minutes
+        return not (self.was_interrupted or (limit and self.elapsed > 60 * limit))
+
+    def _on_training_end(self) -> None:
+        if self._is_main:
+            signal.signal(signal.SIGINT, self._handler)
+        self._bar.stop()
+        if self.num_timesteps >= self.config.decisions:
+            self._state = {**self._capture(), "elapsed": self.elapsed}
+        self._save()
+
+    def _save(self) -> None:
+        self.run.save_checkpoint(self._state)
+        self._last_save = time.perf_counter()
+
+    def _show(self) -> None:
+        self._bar.update(
+            self._task,
+            completed=self.num_timesteps,
+            rate=self._speed.rate,
+            measured=self._measured,
+        )
+        now = time.perf_counter()
+        if self._console.is_terminal or now - self._last_line < LINE_SECONDS:
+            return
+        self._last_line = now
+        done, total, rate = self.num_timesteps, self.config.decisions, self._speed.rate
+        left = (total - done) / rate / 60 if rate else float("nan")
+        self._console.print(
+            f"{done:,} of {total:,} decisions, {rate:,.0f}/s, {left:.1f} min left  {self._measured}",
+            highlight=False,
+        )

@@ -1,0 +1,122 @@
+"""The training configuration: strict YAML, every field with its meaning, no number hidden in code."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, FiniteFloat, model_validator
+
+from retinue.envs.game.schema import SchemaError, StrictModel, build, read_yaml
+
+Positive = Annotated[FiniteFloat, Field(gt=0)]
+Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
+Whole = Annotated[int, Field(ge=1)]
+
+
+class RewardConfig(StrictModel):
+    """How scores become rewards (``retinue.envs.rewards``)."""
+
+    mode: Literal["score", "margin", "place"]
+    scale: Positive
+    """Points, or places, that make a reward of 1."""
+
+
+class PPOConfig(StrictModel):
+    """What MaskablePPO is given."""
+
+    rollout_steps: Whole
+    """Decisions of each environment between two updates."""
+    batch_size: Whole
+    epochs: Whole
+    learning_rate: Positive
+    final_learning_rate: Positive
+    """Reached on a straight line at the end of ``decisions``."""
+    discount: Share
+    gae_lambda: Share
+    clip_range: Positive
+    entropy_weight: Annotated[FiniteFloat, Field(ge=0)]
+    value_weight: Annotated[FiniteFloat, Field(ge=0)]
+    max_gradient_norm: Positive
+
+
+class EvaluationConfig(StrictModel):
+    """How the policy is measured; a block is four matches with the same dice, one in each seat."""
+
+    against: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Agents; each is met in three copies."""
+    every: Whole
+    """Decisions between two measurements during training."""
+    blocks: Whole
+    final_blocks: Whole
+
+
+class TrainConfig(StrictModel):
+    """One training run."""
+
+    mode: Literal["journey", "brawl"]
+    rules: str | None = None
+    """A rule file instead of the mode's own."""
+    encoding: Literal["steps", "turn"]
+    opponents: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Agents of the other three seats, each seat's drawn anew for each match; twice is twice as
+    likely. The learner's own seat is drawn for each match too."""
+    reward: RewardConfig
+    seed: Annotated[int, Field(ge=0, lt=1 << 32)]
+    environments: Whole
+    """Matches played at the same time."""
+    engine_threads: Whole
+    torch_threads: Whole
+    decisions: Whole
+    """When training ends, counted over all environments."""
+    max_minutes: Positive | None = None
+    """When training ends at the latest; measurements count."""
+    checkpoint_minutes: Positive
+    network: Annotated[tuple[Whole, ...], Field(min_length=1)]
+    """Widths of the hidden layers, of the policy and of the value each."""
+    ppo: PPOConfig
+    evaluation: EvaluationConfig
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "TrainConfig":
+        collected = self.environments * self.ppo.rollout_steps
+        if collected % self.ppo.batch_size:
+            raise ValueError(
+                f"ppo.batch_size: {self.ppo.batch_size} must divide environments x "
+                f"ppo.rollout_steps = {collected}"
+            )
+        return self
+
+
+def _set(data: dict[str, Any], assignment: str) -> None:
+    """Carry out one ``key.key=value`` on plain data."""
+    key, sign, text = assignment.partition("=")
+    if not sign or not key:
+        raise SchemaError(f"--set {assignment}: write it as key=value, for example ppo.epochs=4")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SchemaError(f"--set {assignment}: {text!r} is not valid YAML") from error
+    *parents, last = key.split(".")
+    for parent in parents:
+        inner = data.get(parent)
+        if not isinstance(inner, dict):
+            raise SchemaError(f"--set {assignment}: there is no section {parent!r}")
+        data = inner
+    data[last] = value
+
+
+def load_config(path: Path | str, assignments: tuple[str, ...] | list[str] = ()) -> TrainConfig:
+    """Return the configuration of a YAML file with ``key=value`` changes applied.
+
+    Raises:
+        SchemaError: naming the file, the key and what would be right.
+    """
+    data = read_yaml(path)
+    for assignment in assignments:
+        _set(data, assignment)
+    return build(TrainConfig, data, str(path))
+
+
+def dump_config(config: TrainConfig) -> str:
+    """Return a configuration as YAML that :func:`load_config` reads back."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)

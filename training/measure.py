@@ -1,0 +1,60 @@
+"""How strong a learner is: matches against scripted agents, in blocks with common dice."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from retinue.agents.base import Agent
+from retinue.agents.registry import make_agent
+from retinue.envs.game.ruleset import Ruleset
+from retinue.evaluation.arena import FirstShare, first_share
+from retinue.training.config import TrainConfig
+
+MEASURING_SEED: Final = 1 << 52
+"""First dice seed of measurements, far from those of training."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Share of first places against three copies of each of some agents (par is 25%)."""
+
+    decisions: int
+    shares: dict[str, FirstShare]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return {
+            "decisions": self.decisions,
+            "par": 0.25,
+            "against_three": {name: share.as_dict() for name, share in self.shares.items()},
+        }
+
+    def short(self) -> str:
+        """Return the shares in a few characters, for a progress bar."""
+        return ", ".join(
+            f"{100 * share.share:.0f}% vs {name}" for name, share in self.shares.items()
+        )
+
+
+class Measurer:
+    """Measures learners as a configuration says, always with the same dice."""
+
+    def __init__(self, config: TrainConfig, ruleset: Ruleset) -> None:
+        self._config = config.evaluation
+        self._ruleset = ruleset
+        self._agents = {name: make_agent(name, ruleset) for name in self._config.against}
+
+    def during(self, agent: Agent, decisions: int) -> Measurement:
+        """Return a quick measurement."""
+        return self._measure(agent, decisions, self._config.blocks, MEASURING_SEED)
+
+    def final(self, agent: Agent, decisions: int) -> Measurement:
+        """Return the final measurement, on dice that no quick one has seen."""
+        seed = MEASURING_SEED + self._config.blocks
+        return self._measure(agent, decisions, self._config.final_blocks, seed)
+
+    def _measure(self, agent: Agent, decisions: int, blocks: int, seed: int) -> Measurement:
+        shares = {
+            name: first_share(agent, [other] * 3, self._ruleset, blocks, seed)
+            for name, other in self._agents.items()
+        }
+        return Measurement(decisions, shares)

@@ -1,0 +1,122 @@
+"""The folder of one training run: configuration, command, versions, metrics, checkpoint, policy."""
+
+import importlib.metadata
+import json
+import platform
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from retinue import __version__
+from retinue.envs.game.record import write_atomically
+from retinue.training.config import TrainConfig, dump_config, load_config
+
+_PACKAGES: Final = ("numpy", "numba", "torch", "gymnasium", "stable-baselines3", "sb3-contrib")
+
+
+class RunError(ValueError):
+    """A run folder that cannot be used as asked."""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result may depend on."""
+    return {
+        "retinue": __version__,
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
+
+
+def free_folder(base: Path) -> Path:
+    """Return ``base``, or ``base-2``, ``base-3`` ...: the first that does not exist."""
+    candidate, number = base, 2
+    while candidate.exists():
+        candidate = base.with_name(f"{base.name}-{number}")
+        number += 1
+    return candidate
+
+
+class RunFolder:
+    """Where a training run keeps everything.
+
+    ``config.yaml``, ``command.txt`` and ``versions.json`` say how it was made, ``metrics.jsonl`` and
+    ``tensorboard/`` what happened, ``checkpoint.pt`` lets it go on, ``policy/`` is what it learned
+    and ``evaluation.json`` how strong that is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.policy = path / "policy"
+        self.tensorboard = path / "tensorboard"
+        self._checkpoint = path / "checkpoint.pt"
+
+    @classmethod
+    def create(cls, path: Path, config: TrainConfig) -> "RunFolder":
+        """Start a run in a new folder.
+
+        Raises:
+            RunError: the folder exists and is not empty.
+        """
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise RunError(f"{path} exists already: resume it, or choose another folder with --out")
+        path.mkdir(parents=True, exist_ok=True)
+        run = cls(path)
+        write_atomically(path / "config.yaml", dump_config(config))
+        run._note_command()
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> tuple["RunFolder", TrainConfig]:
+        """Open a run to be resumed.
+
+        Raises:
+            RunError: there is no checkpoint to resume from.
+        """
+        run = cls(path)
+        if not run._checkpoint.exists():
+            raise RunError(f"{path} holds no checkpoint.pt to resume from")
+        run._note_command()
+        return run, load_config(path / "config.yaml")
+
+    def _note_command(self) -> None:
+        with (self.path / "command.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{shlex.join(['retinue', *sys.argv[1:]])}\n")
+        write_atomically(self.path / "versions.json", json.dumps(versions(), indent=2) + "\n")
+
+    def add_metrics(self, values: dict[str, Any]) -> None:
+        """Append a line to ``metrics.jsonl``."""
+        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(values) + "\n")
+
+    def keep_metrics_until(self, decisions: int) -> None:
+        """Drop metrics that came after the checkpoint that is resumed from."""
+        path = self.path / "metrics.jsonl"
+        if path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            kept = [line for line in lines if json.loads(line)["decisions"] <= decisions]
+            write_atomically(path, "".join(f"{line}\n" for line in kept))
+
+    def save_checkpoint(self, state: dict[str, Any]) -> None:
+        """Write a checkpoint of tensors and plain data, whole or not at all."""
+        partial = self._checkpoint.with_suffix(".part")
+        torch.save(state, partial)
+        partial.replace(self._checkpoint)
+
+    def load_checkpoint(self) -> dict[str, Any]:
+        """Return the last checkpoint; nothing in it can run code.
+
+        Raises:
+            RunError: the file is damaged.
+        """
+        try:
+            state: dict[str, Any] = torch.load(self._checkpoint, weights_only=True)
+        except Exception as error:
+            raise RunError(f"{self._checkpoint}: not a checkpoint of this program") from error
+        return state
+
+    def save_evaluation(self, table: dict[str, Any]) -> None:
+        """Write the final measurement to ``evaluation.json``."""
+        write_atomically(self.path / "evaluation.json", json.dumps(table, indent=2) + "\n")
