@@ -6,8 +6,8 @@
     ``26 + 6 * guard + (value - 1)``: give one stored roll of that value to that Guard. Then 50: end
     the turn.
 ``turn``
-    ``MultiDiscrete([2, 13] + [5] * store_capacity)``: direction, noble as above, and for each stored
-    roll, in ascending order of value, keep (0) or the Guard that gets it (1 to 4).
+    ``MultiDiscrete([2, 13] + [5] * store_capacity)``: direction, noble as above, and for each
+    stored roll, in ascending order of value, keep (0) or the Guard that gets it (1 to 4).
 
 Masks are exact and never empty. An action that the mask forbids never raises: it means the most
 passive legal one. In ``steps`` that is the plan "forward" (or its own direction) with the Noble

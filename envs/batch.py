@@ -1,6 +1,6 @@
 """Thousands of matches at once: parallel kernels over preallocated arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numba
@@ -20,6 +20,7 @@ from retinue.envs.kernels import (
     FAULT,
     MAX_GAMES,
     MAX_OPPONENTS,
+    NO_SEAT,
     RESET,
     RESUME,
     SERVE,
@@ -34,8 +35,12 @@ from retinue.envs.opponents import Opponent, View
 from retinue.envs.rewards import Reward
 
 DRAWS: Final = ("in order", "each match")
+MAX_THREADS: Final[int] = numba.get_num_threads()
+"""Threads that Numba may use here."""
 ANY: Final = "any"
 """As ``seats``: one seat, drawn anew for each match."""
+NONE: Final = "none"
+"""As ``seats``: agents play all of them, so starting a match plays it to its end."""
 
 
 @jit
@@ -91,13 +96,15 @@ def _serve_serial(
     return result
 
 
-def serve_games(
-    memory: tuple[Any, ...], indices: Any, command: int, function: int, threads: int = 1
-) -> int:
+Memory = tuple[Any, Any, Any, Any, Any, Any]
+
+
+def serve_games(memory: Memory, indices: Any, command: int, function: int, threads: int = 1) -> int:
     """Run a command of :mod:`retinue.envs.kernels` in some games.
 
     Args:
-        memory: arrays of ``GAME``, ``TURN``, ``SLOT`` ``(n,)``, ``SETUP``, ``RULES``, ``LOG`` ``(1,)``.
+        memory: arrays of ``GAME``, ``TURN``, ``SLOT`` ``(n,)`` and ``SETUP``, ``RULES``, ``LOG``
+            ``(1,)``.
         indices: int64 ``(m,)``, which games.
         command: ``STEP``, ``RESET`` or ``RESUME``.
         function: the address of ``SERVE`` or ``CONSIDER``.
@@ -119,15 +126,15 @@ def _write_keys(games: Any, slots: Any, indices: Any, keys: Any) -> None:
 
 
 def seat_mask(seats: int | Sequence[int] | str) -> int:
-    """Return the caller's seats as a bit mask, or ``ANY_SEAT``.
+    """Return the caller's seats as a bit mask, or ``ANY_SEAT`` or ``NO_SEAT``.
 
     Raises:
         ValueError: a seat is not 0 to 3 or stands twice, or there is none.
     """
     if isinstance(seats, str):
-        if seats != ANY:
-            raise ValueError(f'seats must be seat numbers or "{ANY}", not {seats!r}')
-        return ANY_SEAT
+        if seats not in (ANY, NONE):
+            raise ValueError(f'seats must be seat numbers, "{ANY}" or "{NONE}", not {seats!r}')
+        return ANY_SEAT if seats == ANY else NO_SEAT
     chosen = [seats] if isinstance(seats, int | np.integer) else list(seats)
     mask = 0
     for seat in chosen:
@@ -172,12 +179,15 @@ class Batch:
         ruleset: the rules.
         num_games: how many matches.
         encoding: ``"steps"`` or ``"turn"``.
-        seats: the caller's: a seat, several, or ``"any"`` for one drawn anew for each match.
+        seats: the caller's: a seat, several, ``"any"`` for one drawn anew for each match, or
+            ``"none"``: then :meth:`play_out` says who plays where and plays whole matches.
         opponents: agents for the other seats, in seat order after the caller's first, used again
             from the first when there are fewer than seats.
         draw: ``"in order"``, or ``"each match"`` to draw each seat's agent from ``opponents``.
         reward: how scores become rewards.
         threads: of the kernels; by default all that Numba may use. One thread starts no pool.
+        on_turns: is told of the turns that agents outside the kernels choose, before they are
+            played: which games, int64 ``(m,)``, and a ``TURN`` array ``(m,)``.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -194,13 +204,14 @@ class Batch:
         draw: str = "in order",
         reward: Reward | None = None,
         threads: int | None = None,
+        on_turns: Callable[[Any, Any], None] | None = None,
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name != "self"}
         if not 1 <= num_games <= MAX_GAMES:
             raise ValueError(f"num_games must be 1 to {MAX_GAMES}, not {num_games}")
         if draw not in DRAWS:
             raise ValueError(f"unknown draw {draw!r}: use {' or '.join(map(repr, DRAWS))}")
-        limit = numba.config.NUMBA_NUM_THREADS
+        limit = MAX_THREADS
         if threads is not None and not 1 <= threads <= limit:
             raise ValueError(f"threads must be 1 to {limit}, not {threads}")
         if len(opponents) > MAX_OPPONENTS:
@@ -215,6 +226,7 @@ class Batch:
         self.reward = reward or Reward()
         self.opponents = tuple(opponents)
         self.threads = limit if threads is None else threads
+        self._on_turns = on_turns
         self._rng = np.random.default_rng()
         self._all = np.arange(num_games)
         self._parts = len(self.encoding.nvec)
@@ -275,7 +287,7 @@ class Batch:
     @property
     def seeds(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
         """The dice seed of each game's present match, uint64 ``(n,)``; not for players."""
-        return self._slots["seed"]  # type: ignore[no-any-return]
+        return self._slots["seed"]
 
     def reset(self, seed: int) -> None:
         """Start a new match in every game.
@@ -284,10 +296,32 @@ class Batch:
             seed: game ``i``'s first match has the dice seed ``(seed + i) mod 2**53``; the seeds of
                 its later matches are derived from that.
         """
-        seeds = [(int(seed) + index) % (1 << SEED_BITS) for index in range(self.num_games)]
+        self._begin([(int(seed) + index) % (1 << SEED_BITS) for index in range(self.num_games)])
+
+    def play_out(self, seeds: Any, control: Any) -> None:
+        """Play one whole match in every game, all seats by agents (``seats`` is ``"none"``).
+
+        Args:
+            seeds: of the dice, integers ``(n,)``.
+            control: which of ``opponents`` plays each seat, integers ``(n, 4)`` or ``(4,)``.
+
+        Raises:
+            ValueError: the caller has a seat, or an index is out of its range.
+            IllegalTurn: an agent chose an illegal turn; the message names it.
+        """
+        control = np.asarray(control)
+        if self._arguments["seats"] != NONE:
+            raise ValueError(f'whole matches are played out only with seats="{NONE}"')
+        if control.min() < 0 or control.max() >= len(self.opponents):
+            raise ValueError(f"control must be 0 to {len(self.opponents) - 1}")
+        self.control[:] = control
+        self._begin(seeds)
+
+    def _begin(self, seeds: Any) -> None:
+        """Start in every game the first match of an environment with that seed."""
         self._slots["base_seed"] = seeds
         self._slots["episode"] = 0
-        self._rng = np.random.default_rng(seeds[0])
+        self._rng = np.random.default_rng(int(seeds[0]))
         self.start_next(self._all)
 
     def start_next(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> None:
@@ -352,6 +386,8 @@ class Batch:
                 f"agent {agent.name} must return a TURN array of shape {indices.shape}, "
                 f"not {turns.dtype} {turns.shape}"
             )
+        if self._on_turns is not None:
+            self._on_turns(indices, turns)
         self.turns[indices] = turns
         return self._run(indices, RESUME)
 

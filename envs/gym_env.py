@@ -5,7 +5,7 @@ spaces, the index of the observation and examples.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -58,7 +58,7 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         ValueError: an argument is out of its range.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
+    metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance's
         "render_modes": ["ansi", "rgb_array", "human"],
         "render_fps": 4,
     }
@@ -107,15 +107,14 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         self._is_seeded = False
 
     def _observation_space(self) -> spaces.Space[Any]:
-        parts = {
-            each.name: spaces.Box(each.low, each.high, (each.size,), np.float32)
-            for each in self.layout.sections
-        }
-        if not self._is_flat:
-            return spaces.Dict(parts)
-        low = np.concatenate([box.low for box in parts.values()])
-        high = np.concatenate([box.high for box in parts.values()])
-        return spaces.Box(low, high, dtype=np.float32)
+        if self._is_flat:
+            return self.layout.flat_space()
+        return spaces.Dict(
+            [
+                (each.name, spaces.Box(each.low, each.high, (each.size,), np.float32))
+                for each in self.layout.sections
+            ]
+        )
 
     @property
     def game(self) -> Record:
@@ -157,7 +156,8 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return the legal actions, bool ``(mask_size,)``; the parts of a ``turn`` joined."""
-        return self.batch.masks[0].copy()
+        masks: np.ndarray[Any, np.dtype[np.bool_]] = self.batch.masks[0].copy()
+        return masks
 
     def _observation(self) -> Any:
         flat = self.batch.observations[0].copy()

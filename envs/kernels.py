@@ -40,6 +40,8 @@ CALLER: Final = -1
 """In ``control``: the seat is played by whoever calls the environment."""
 ANY_SEAT: Final = 0
 """As ``seats``: the caller plays one seat, drawn anew for each match."""
+NO_SEAT: Final = -1
+"""As ``seats``: agents play all four, as ``control`` says before the match starts."""
 MAX_OPPONENTS: Final = 64
 
 STEP: Final = 0
@@ -65,7 +67,7 @@ SETUP = np.dtype(
                 ("encoding", "i4"),
                 ("reward", "i4"),
                 ("divisor", "f8"),
-                ("seats", "i4"),  # bit mask of the caller's seats, or ANY_SEAT
+                ("seats", "i4"),  # bit mask of the caller's seats, or ANY_SEAT or NO_SEAT
                 ("draw_opponents", "i4"),  # 1: each seat's agent is drawn for each match
                 ("opponents", "i4"),  # how many agents there are
                 ("policies", "i8", (MAX_OPPONENTS,)),  # address; 0 if kernels cannot call it
@@ -121,6 +123,9 @@ def decision_key(slot: Record, game: Record) -> Any:
 def _take_seats(slot: Record, setup: Record) -> None:
     """Decide who plays which seat of a match that starts."""
     seats = int(setup.seats)
+    if seats == NO_SEAT:
+        slot.acting = 0
+        return
     if seats == ANY_SEAT:
         seats = 1 << draw(derive(slot.seed, _FOR_SEAT), 0, SEATS)
     first = 0

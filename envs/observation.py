@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from gymnasium import spaces
 
 from retinue.envs.game import board
 from retinue.envs.game.board import (
@@ -26,14 +27,14 @@ from retinue.envs.game.board import (
     TURN_OFF,
     YARD,
 )
-from retinue.envs.game.jit import inner_jit
+from retinue.envs.game.jit import inner_jit, jit
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import Record
 
 MAX_SIZE: Final = 320
 """The most numbers that a flat observation may have under any ruleset."""
 OBSERVATION_VERSION: Final = 1
-"""Raised whenever the meaning of an observation changes; a trained policy names the one it needs."""
+"""Raised whenever an observation's meaning changes; a trained policy names the one it needs."""
 
 PROGRESSION_SCALE: Final = np.float32(200.0)
 SCORE_SCALE: Final = np.float32(1000.0)
@@ -119,10 +120,15 @@ class Layout:
     def __getitem__(self, name: str) -> Section:
         return next(section for section in self.sections if section.name == name)
 
+    def flat_space(self) -> spaces.Box:
+        """Return the Gymnasium space of flat observations, float32 ``(size,)``."""
+        sizes = [each.size for each in self.sections]
+        low = np.repeat(np.array([each.low for each in self.sections], np.float32), sizes)
+        high = np.repeat(np.array([each.high for each in self.sections], np.float32), sizes)
+        return spaces.Box(low, high, dtype=np.float32)
+
     def split(self, flat: Any) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:
-        """Return the named arrays of flat observations; shape ``(..., size)`` becomes
-        ``(..., *section.shape)``.
-        """
+        """Return the named parts ``(..., *section.shape)`` of flat observations ``(..., size)``."""
         lead = flat.shape[:-1]
         return {
             each.name: flat[..., each.slice].reshape(*lead, *each.shape) for each in self.sections
@@ -150,7 +156,8 @@ EXTRA_AT: Final = _CLOCK_AT + 1
 """Where the encoding's own section begins in the flat vector."""
 
 
-def _steps_home(position: int, midpoint: bool, direction: int, home: int) -> int:
+@jit
+def steps_home(position: int, midpoint: bool, direction: int, home: int) -> int:
     """Return how many steps a piece needs to Home when it keeps one direction (rules 2)."""
     if position >= HOME_PATH:
         return home - position
@@ -179,9 +186,7 @@ def place_table(ruleset: Ruleset) -> np.ndarray[Any, np.dtype[np.float32]]:
     home = ruleset.home
     table = np.zeros((SEATS, 2, MAX_PLACES, _FEATURES), np.float32)
     longest = max(
-        _steps_home(offset, False, direction, home)
-        for offset in range(LOOP)
-        for direction in (0, 1)
+        steps_home(offset, False, direction, home) for offset in range(LOOP) for direction in (0, 1)
     )
     for seen, midpoint, position in np.ndindex(SEATS, 2, home + 2):
         code = position - 1
@@ -192,7 +197,7 @@ def place_table(ruleset: Ruleset) -> np.ndarray[Any, np.dtype[np.float32]]:
             angle = 2 * np.pi * ((code + QUARTER * seen) % LOOP) / LOOP
             row[2], row[3] = np.cos(angle), np.sin(angle)
         for direction in (board.FORWARD, board.BACKWARD):
-            row[4 + direction] = _steps_home(code, bool(midpoint), direction, home) / longest
+            row[4 + direction] = steps_home(code, bool(midpoint), direction, home) / longest
         on_castle = 0 <= code < LOOP and board.IS_CASTLE[code] and ruleset.castles_protect
         row[6] = code <= 0 or code >= HOME_PATH or on_castle
     table.setflags(write=False)

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import gymnasium
@@ -14,7 +15,7 @@ import numpy as np
 from numba import prange
 
 from retinue.agents.registry import make_agent
-from retinue.envs.batch import Batch
+from retinue.envs.batch import MAX_THREADS, Batch
 from retinue.envs.game.dice import draw
 from retinue.envs.game.jit import inner_jit, jit, parallel_jit
 from retinue.envs.game.ruleset import Ruleset, load_ruleset
@@ -138,7 +139,7 @@ def benchmark_engine(mode: str, *, quick: bool = False) -> Iterator[Row]:
         quick: do a tenth of the work: to see that it works, not to quote.
     """
     ruleset = load_ruleset(mode)
-    threads = numba.config.NUMBA_NUM_THREADS
+    threads = MAX_THREADS
     share = 10 if quick else 1
     sizes = [(64, 1, 16_000), (1024, 1, 1000), (1024, threads, 2000), (4096, threads, 500)]
     for encoding in ("steps", "turn"):
@@ -158,7 +159,7 @@ def machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "threads": numba.config.NUMBA_NUM_THREADS,
+        "threads": MAX_THREADS,
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
         "numba": numba.__version__,
@@ -168,10 +169,8 @@ def machine() -> dict[str, Any]:
 
 def _processor() -> str:
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [
-                line.split(":", 1)[1].strip() for line in file if line.startswith("model name")
-            ]
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     except OSError:
         names = []
     return names[0] if names else platform.processor() or platform.machine()

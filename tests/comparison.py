@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from referee import GRIDS, Event, Referee
+import numpy as np
+
+from referee import Event, Referee
 
 ROLL_KEYS = ("seat", "dice", "rolled", "credits_earned")
 TURN_KEYS = ("direction", "noble_steps", "noble_after", "rolls")
@@ -150,18 +152,14 @@ def _is_grace(referee: Referee, dice: list[int]) -> bool:
 
 
 def _differences(engine: Any, referee: Referee) -> str:
-    """Return the fields in which two states differ, one a line."""
+    """Return the fields in which two states differ."""
     lines = []
     place = 0
     for name, theirs in referee.state().items():
-        shape = (4, -1) if name in GRIDS else (-1,)
-        size = (
-            len(theirs) * len(theirs[0]) if name in GRIDS else 4 if name != "clock_seconds" else 1
-        )
+        shape = np.shape(theirs)
+        size = int(np.prod(shape))
         ours = engine[place : place + size].reshape(shape).tolist()
         place += size
-        if name == "clock_seconds":
-            ours = ours[0]
         if ours != theirs:
             lines.append(f"\n  {name}:\n    engine  {ours}\n    referee {theirs}")
     return "".join(lines)

@@ -5,7 +5,17 @@ from typing import Any, Final
 import numpy as np
 
 from retinue.envs.game import engine
-from retinue.envs.game.board import BACKWARD, FORWARD, GUARDS, NOBLE, PIECES, SEATS, tile
+from retinue.envs.game.board import (
+    BACKWARD,
+    FORWARD,
+    GUARDS,
+    HOME_PATH,
+    MIDPOINT,
+    NOBLE,
+    PIECES,
+    SEATS,
+    tile,
+)
 from retinue.envs.game.dice import derive, draw
 from retinue.envs.game.events import LOG
 from retinue.envs.game.jit import jit
@@ -58,10 +68,10 @@ def _allure(game: Any, rules: Any, style: Any, guard: int, direction: int, steps
         if position == rules.home:
             break
         position = next_position(position, midpoint, direction)
-        if position == 34:
+        if position == MIDPOINT:
             midpoint = 1
     rating = steps * draw(style, 4, 2) // 4
-    if position >= 68:
+    if position >= HOME_PATH:
         return rating + 2
     ahead = next_position(position, midpoint, direction)
     for other in range(SEATS):
@@ -69,11 +79,11 @@ def _allure(game: Any, rules: Any, style: Any, guard: int, direction: int, steps
         stack_ahead = 0
         for piece in range(PIECES):
             there = int(game.position[other, piece])
-            if there < 0 or there >= 68:
+            if there < 0 or there >= HOME_PATH:
                 continue
             if tile(other, there) == tile(seat, position):
                 company += 1
-            elif ahead < 68 and piece < GUARDS and tile(other, there) == tile(seat, ahead):
+            elif ahead < HOME_PATH and piece < GUARDS and tile(other, there) == tile(seat, ahead):
                 stack_ahead += 1
         if other == seat:
             rating += company * draw(style, 1, 5)

@@ -1,5 +1,6 @@
 """Compiling and its cache, seen from fresh processes that have a home folder of their own."""
 
+import ast
 import os
 import re
 import shutil
@@ -247,9 +248,35 @@ def test_digest_tells_nothing_else(package: Path) -> None:
     (package / "evaluation/new.py").write_text("")
     (package / "envs/notes.txt").write_text("")
     (package / "__init__.py").write_text("")
+    (package / "envs/render_more.py").write_text("")
     os.utime(package / "envs/game/dice.py", (1, 1))
     assert jit.source_digest(package) == before
     assert jit.source_digest(package.rename(package.with_name("moved"))) == before
+
+
+def imports(path: Path) -> set[Path]:
+    """Our sources that a file imports when it is imported itself."""
+    found: set[Path] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("retinue."):
+            module = PACKAGE.joinpath(*str(node.module).split(".")[1:])
+            inner = [module / f"{name.name}.py" for name in node.names]
+            found |= {module.with_suffix(".py"), module / "__init__.py", *inner}
+    return {each for each in found if each.exists()}
+
+
+def test_no_compiled_source_depends_on_one_that_the_digest_leaves_out() -> None:
+    sources = {path for folder in ("agents", "envs") for path in (PACKAGE / folder).rglob("*.py")}
+    left_out = {
+        path
+        for path in sources
+        if any(path.relative_to(PACKAGE).match(pattern) for pattern in jit.NEVER_COMPILED)
+    }
+    needed = {path for path in sources if PACKAGE / "envs/game/jit.py" in imports(path)}
+    assert PACKAGE / "envs/kernels.py" in needed
+    while more := {each for path in needed for each in imports(path)} - needed:
+        needed |= more
+    assert needed & left_out == set()
 
 
 def test_digest_tells_numba_s_version(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:

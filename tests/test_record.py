@@ -341,6 +341,18 @@ def test_an_illegal_turn_is_not_recorded(field: str, value: int) -> None:
     assert len(recorder.lines) == 1
 
 
+def test_a_seed_may_be_numpy_s(short: list[str]) -> None:
+    assert Recorder(short_rules(), AGENTS, np.int64(SEED)).lines == short[:1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_others_may_read_a_record_as_any_file(path: Path) -> None:
+    Recorder(short_rules(), AGENTS, SEED).save(path)
+    other = path.with_name("other")
+    other.write_text("")
+    assert path.stat().st_mode == other.stat().st_mode
+
+
 @pytest.mark.parametrize("failure", [OSError, KeyboardInterrupt])
 def test_a_failed_save_leaves_the_old_file(
     path: Path, monkeypatch: pytest.MonkeyPatch, failure: type[BaseException]

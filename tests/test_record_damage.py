@@ -197,7 +197,7 @@ def test_an_altered_result_is_refused(
     ("place", "value", "number", "words"),
     [
         (("record",), "match", 1, "record: Input should be 'retinue-match'"),
-        (("version",), 2, 1, "version: Input should be 1"),
+        (("version",), 2, 1, "version: Input should be less than or equal to 1, not 2"),
         (("mode",), "brawl", 1, "mode is brawl, but rules.mode journey"),
         (("rules", "mode"), "brawl", 1, "mode is journey, but rules.mode brawl"),
         (("agents",), ["a", "b", "c"], 1, "agents"),
@@ -346,6 +346,12 @@ def test_a_seed_is_from_0_to_the_largest_integer_of_every_language(
         (lambda m: [*m[:3], "{}", *m[3:]], 4, "turn: is missing"),
         (lambda m: [*m[:3], "[" * 100_000, *m[3:]], 4, "JSON"),
         (lambda m: [*m[:3], m[3] + m[4], *m[5:]], 4, "JSON"),
+        (
+            lambda m: [*m[:3], m[3].replace("{", '{"turn": 2, ', 1), *m[4:]],
+            4,
+            "'turn' stands twice",
+        ),
+        (lambda m: [*m[:3], m[3].replace('"steps"', '"steps": 1, "steps"'), *m[4:]], 4, "'steps'"),
         (lambda m: [*m[:3], m[3].replace('"', "'"), *m[4:]], 4, "JSON"),
         (lambda m: [*m[:3], m[3].replace("[", "[,", 1), *m[4:]], 4, "JSON"),
         (lambda m: [*m[:3], m[3][:-1] + "\0}", *m[4:]], 4, "JSON"),

@@ -8,7 +8,7 @@ credits earned, the finishing order and the result; on a sample also every event
 import multiprocessing
 import random
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import Any
 
@@ -145,3 +145,28 @@ def test_they_agree_under_any_rules_and_from_any_position(pool: Executor, policy
     counts = compare_all(pool, jobs())
     assert counts["capture of a Guard"] > 0
     assert counts["home"] > 0
+
+
+ALTERED = {  # one number of turn 5, and what is told about it
+    "position": (lambda job: (job.after[0, 5], 3, 99), "position:\n    engine  [["),
+    "clock": (lambda job: (job.after[0, 5], -1, 7), "clock_seconds:\n    engine  7"),
+    "seat": (lambda job: (job.facts["seat"][0], 5, 3), "engine (3, 1, 23), referee (1, 1, 23)"),
+    "credits": (lambda job: (job.facts["credits_earned"][0], 5, 4), "engine (1, 4, 23), referee"),
+    "legal": (lambda job: (job.facts["legal"][0], 5, 0), "who may move: engine (1, 1, 0), "),
+    "finished": (lambda job: (job.facts["finished"][0], 5, 1), "finished: engine [0], referee []"),
+    "turn": (lambda job: (job.facts["rolls"][0, 5, 0], 0, 9), "a roll that is not in the store"),
+    "events": (lambda job: (job.events[0], 5, []), "events:\n  engine  []\n  referee [{"),
+}
+
+
+@pytest.mark.parametrize(("alter", "words"), ALTERED.values(), ids=ALTERED)
+def test_a_difference_is_told(alter: Callable[[Job], tuple[Any, int, Any]], words: str) -> None:
+    ruleset = load_ruleset("journey")
+    games = random_policies.new_games(ruleset, 1)
+    job = play("journey", ruleset, UNIFORM, 7, games, with_events=True)
+    assert compare(job).problems == []
+    numbers, index, value = alter(job)
+    numbers[index] = value
+    (problem,) = compare(job).problems
+    assert problem.startswith("journey, policy uniform, seed 7, turn 5, seat ")
+    assert words in problem

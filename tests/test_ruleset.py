@@ -346,6 +346,8 @@ def test_a_key_that_stands_twice_further_in_is_refused(rules_path: Path) -> None
         (b"mode: 2024-13-45\n", ""),  # a date that is none
         (b"mode: !!int abc\n", ""),
         (b"mode: !!float abc\n", ""),
+        (b"mode: !!bool abc\n", ""),
+        (b"mode: !!timestamp abc\n", ""),
         (b"mode: " + b"9" * 5000 + b"\n", ""),  # more digits than Python turns into an integer
         (b"mode: &a [*a]\n", ""),  # a list that holds itself
         (b"mode: " + b"[" * 1000 + b"]" * 1000 + b"\n", ""),

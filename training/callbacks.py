@@ -57,8 +57,8 @@ class Speed:
 class TrainingCallback(BaseCallback):
     """Runs beside MaskablePPO's loop.
 
-    A checkpoint always is the state at the start of a rollout, so that a resumed run repeats exactly
-    what an undisturbed one would have done.
+    A checkpoint always is the state at the start of a rollout, so that a resumed run repeats
+    exactly what an undisturbed one would have done.
 
     Args:
         config: of the run.

@@ -1,4 +1,4 @@
-"""The training configuration: strict YAML, every field with its meaning, no number hidden in code."""
+"""The training configuration: strict YAML, every field explained, no number hidden in code."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal

@@ -96,7 +96,7 @@ def capture(model: MaskablePPO, environment: RetinueVecEnv) -> dict[str, Any]:
 
     Tensors and plain data only, so that it loads without running code.
     """
-    kind, keys, position, has_gauss, gauss = np.random.get_state()  # noqa: NPY002 - SB3 uses it
+    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002 - SB3 uses it
     snapshot = environment.snapshot()
     return {
         "policy": {name: each.clone() for name, each in model.policy.state_dict().items()},

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
 from retinue.envs.batch import Batch
@@ -29,11 +28,8 @@ class RetinueVecEnv(VecEnv):
 
     def __init__(self, batch: Batch, seed: int | None = None) -> None:
         self.batch = batch
-        low = np.concatenate([np.full(each.size, each.low) for each in batch.layout.sections])
-        high = np.concatenate([np.full(each.size, each.high) for each in batch.layout.sections])
-        observation_space = spaces.Box(low.astype(np.float32), high.astype(np.float32))
         self.render_mode = None
-        super().__init__(batch.num_games, observation_space, batch.encoding.action_space())
+        super().__init__(batch.num_games, batch.layout.flat_space(), batch.encoding.action_space())
         self._actions = np.zeros(0, np.int64)
         self._returns = np.zeros(batch.num_games)
         self._lengths = np.zeros(batch.num_games, np.int64)

@@ -12,6 +12,7 @@ the user's cache folder, in a sub-folder named after a digest of all sources tha
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -31,13 +32,19 @@ from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-ENABLED = not numba.config.DISABLE_JIT
+_CONFIG: Any = numba.config  # it makes its attributes as it starts, which no type checker sees
+
+ENABLED = not _CONFIG.DISABLE_JIT
 """False when ``NUMBA_DISABLE_JIT=1``: nothing is compiled."""
 
 CACHES_KEPT = 4
-"""Digests of earlier source versions that stay in the cache folder."""
+"""Source versions whose caches stay: the one in use and those used last before it."""
 
 _COMPILED_FOLDERS = ("envs", "agents")
+NEVER_COMPILED = ("envs/gym_env.py", "envs/render*.py", "agents/network.py", "agents/policy.py")
+"""Sources there that no compiled code depends on, directly or by what it imports (a test checks
+that): editing them compiles nothing anew."""
+
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -47,8 +54,10 @@ def source_digest(root: Path) -> str:
     digest = hashlib.sha256(numba.__version__.encode())
     for folder in _COMPILED_FOLDERS:
         for path in sorted((root / folder).rglob("*.py")):
-            digest.update(path.relative_to(root).as_posix().encode())
-            digest.update(path.read_bytes())
+            name = path.relative_to(root)
+            if not any(name.match(pattern) for pattern in NEVER_COMPILED):
+                digest.update(name.as_posix().encode())
+                digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -58,7 +67,8 @@ def cache_candidates() -> Iterator[Path]:
         yield Path(chosen) / "retinue"
     yield Path(platformdirs.user_cache_dir("retinue", appauthor=False)) / "numba"
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    yield Path(tempfile.gettempdir()) / f"retinue-numba-{user}"
+    with contextlib.suppress(OSError):  # there may be no temporary folder at all
+        yield Path(tempfile.gettempdir()) / f"retinue-numba-{user}"
 
 
 def usable_cache(base: Path, digest: str) -> Path | None:
@@ -77,10 +87,14 @@ def usable_cache(base: Path, digest: str) -> Path | None:
     return folder
 
 
-def _drop_old_caches(base: Path) -> None:
+def _drop_old_caches(used: Path) -> None:
     with contextlib.suppress(OSError):
-        folders = sorted(base.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for folder in folders[CACHES_KEPT:]:
+        os.utime(used)  # its age is the time since its last use
+        # The folder may hold other things than caches: somebody's checkout may have its name.
+        caches = [path for path in used.parent.iterdir() if re.fullmatch("[0-9a-f]{16}", path.name)]
+        others = [path for path in caches if path != used]
+        others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        for folder in others[CACHES_KEPT - 1 :]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -88,7 +102,7 @@ def _find_cache() -> Path | None:
     digest = source_digest(Path(__file__).parents[2])
     for base in cache_candidates():
         if folder := usable_cache(base, digest):
-            _drop_old_caches(base)
+            _drop_old_caches(folder)
             return folder
     warnings.warn(
         "Retinue found no folder to keep its compiled engine in and will compile it at every "
@@ -109,12 +123,12 @@ def _our_cache() -> Iterator[dict[str, Any]]:
     if CACHE_FOLDER is None:
         yield {"cache": False}
         return
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    before = _CONFIG.CACHE_DIR
+    _CONFIG.CACHE_DIR = str(CACHE_FOLDER)
     try:
         yield {"cache": True}
     finally:
-        numba.config.CACHE_DIR = before
+        _CONFIG.CACHE_DIR = before
 
 
 def jit(function: F) -> F:
@@ -171,14 +185,14 @@ class Callback:
     def __init__(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
         self.function = function
         self.arguments = tuple(np.dtype(each) for each in arguments)
-        self._compiled: Any = None
+        self._compiled: int | None = None
 
     @property
     def address(self) -> int:
         """Where :func:`call_at` finds the function, which is compiled when this is first asked."""
         if self._compiled is None:
             self._compiled = self._compile()
-        return int(self._compiled)
+        return self._compiled
 
     def _compile(self) -> int:
         if not ENABLED:
@@ -188,10 +202,10 @@ class Callback:
         with _our_cache() as cache, _NOTICE.around(self.function.__name__):
             # The address is good for as long as this object lives.
             self._kept = numba.cfunc(signature, **_OPTIONS, **cache)(self.function)
-        return int(self._kept.address)
+        return int(self._kept.address)  # type: ignore[arg-type] # it is compiled by now
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _call_address(context: Any, address: Any, arguments: Any) -> Any:
     signature = types.int64(types.int64, arguments)
 
@@ -209,7 +223,7 @@ if ENABLED:
     @inline_jit
     def call_at(address: int, arguments: tuple[Any, ...]) -> int:
         """Call the :class:`Callback` at ``address``; give what it returns."""
-        return _call_address(address, arguments)
+        return _call_address(address, arguments)  # type: ignore[call-arg] # Numba adds the first
 
 else:
 
@@ -268,4 +282,4 @@ class _CompileNotice(event.Listener):
 
 _NOTICE = _CompileNotice()
 if ENABLED:
-    event.register("numba:compile", _NOTICE)
+    event.register("numba:compile", _NOTICE)  # type: ignore[no-untyped-call]

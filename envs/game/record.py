@@ -1,21 +1,22 @@
 """Match records: write, read, replay and verify them (``docs/record.md`` has the format)."""
 
+import contextlib
 import json
-import os
-import tempfile
+import operator
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, SupportsIndex, TypeVar
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from retinue.envs.game import board, engine
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.events import events_to_json, new_log
 from retinue.envs.game.ruleset import Ruleset
-from retinue.envs.game.schema import SchemaError, StrictModel, explain
+from retinue.envs.game.schema import StrictModel, from_json
 from retinue.envs.game.state import (
     OVER,
     ROLL,
@@ -28,6 +29,7 @@ from retinue.envs.game.state import (
     totals,
 )
 
+M = TypeVar("M", bound=StrictModel)
 WHEN_NAMES: Final = ("before", "after")
 
 Die = Annotated[int, Field(ge=1, le=6)]
@@ -62,7 +64,7 @@ class HeaderModel(StrictModel):
     """The first line of a record."""
 
     record: Literal["retinue-match"]
-    version: Literal[1]
+    version: Annotated[int, Field(ge=1, le=1)]  # Literal[1] would take true and 1.0
     mode: Literal["journey", "brawl"]
     seed: Annotated[int, Field(ge=0, lt=1 << SEED_BITS)] | None
     rules: Ruleset
@@ -143,13 +145,15 @@ def turn_to_json(turn: Record) -> dict[str, Any]:
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file so that it is there whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # Not by tempfile, whose files nobody else may read.
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with draft.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        os.replace(name, path)
+        draft.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
         raise
 
 
@@ -161,29 +165,33 @@ class Recorder:
         agents: four names, by seat.
         seed: of the dice; None when they come from elsewhere and are given to :meth:`roll`.
         start: STATE to start from; a new match by default.
+
+    Raises:
+        SchemaError: the arguments cannot stand in a record's header.
     """
 
     def __init__(
         self,
         ruleset: Ruleset,
         agents: Sequence[str],
-        seed: int | None,
+        seed: SupportsIndex | None,
         start: dict[str, Any] | None = None,
     ) -> None:
         self.ruleset = ruleset
-        self.seed = seed
+        self.seed = None if seed is None else operator.index(seed)  # NumPy's integers too
         self.game = new_game(ruleset) if start is None else state_from_json(start, ruleset, "start")
         header = {
             "record": "retinue-match",
             "version": 1,
             "mode": ruleset.mode,
-            "seed": seed,
+            "seed": self.seed,
             "rules": ruleset.model_dump(mode="json"),
             "agents": list(agents),
             "start": state_to_json(self.game),
         }
         self.lines = [json.dumps(header)]
-        _parse(HeaderModel, self.lines[0], 1)
+        from_json(HeaderModel, self.lines[0])
+        self._add_result()
 
     def roll(self, dice: Sequence[int] | None = None) -> None:
         """Roll for the seat to move: the seed's dice, or ``dice`` in the order they fell.
@@ -192,10 +200,10 @@ class Recorder:
             ValueError: dice are given although there is a seed, or missing though there is none,
                 or they cannot be.
         """
-        if (dice is None) != (self.seed is not None):
-            raise ValueError("give the dice exactly when the record has no seed")
-        if dice is not None:
+        if dice is not None and self.seed is None:
             engine.set_dice(self.game, self.ruleset, list(dice))
+        elif dice is not None or self.seed is None:
+            raise ValueError("give the dice exactly when the record has no seed")
         elif self.game["phase"] != ROLL:
             raise ValueError("no roll is due")
         else:
@@ -213,40 +221,41 @@ class Recorder:
             "seat": int(game["seat"]),
             "rolled": game["rolled"][: game["dice"]].tolist(),
             "credits_earned": int(game["credits_earned"]),
-            **turn_to_json(turn),
         }
         engine.play_or_raise(game, self.ruleset, turn, log)
-        line["events"] = events_to_json(log)
-        line["after"] = state_to_json(game)
+        events = events_to_json(log)
+        line |= {**turn_to_json(turn), "events": events, "after": state_to_json(game)}
         self.lines.append(json.dumps(line))
-        if game["phase"] == OVER:
-            self.lines.append(json.dumps({"result": result_of(game)}))
-        return line["events"]  # type: ignore[no-any-return]
+        self._add_result()
+        return events
+
+    def _add_result(self) -> None:
+        if self.game["phase"] == OVER:
+            self.lines.append(json.dumps({"result": result_of(self.game)}))
 
     def save(self, path: Path | str) -> None:
         """Write the record so far to a file, whole or not at all."""
         write_atomically(Path(path), "".join(f"{line}\n" for line in self.lines))
 
 
-def _parse(model: type[Any], text: str, number: int) -> Any:
+def _parse(model: type[M], line: bytes) -> M:
     try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        raise RecordError(f"line {number}: {explain(error, model)}") from error
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError("is not UTF-8 text") from error
+    return from_json(model, text)
 
 
 def _difference(written: Any, replayed: Any, name: str) -> str | None:
     """Return the first place where two plain structures differ, in words."""
     if isinstance(written, dict):
-        pairs = [(f"{name}.{key}", written[key], replayed[key]) for key in written]
+        parts = [(written[key], replayed[key], f"{name}.{key}") for key in written]
     elif isinstance(written, list | tuple) and len(written) == len(replayed):
-        pairs = [
-            (f"{name}[{i}]", *both) for i, both in enumerate(zip(written, replayed, strict=True))
-        ]
+        parts = [(each, replayed[i], f"{name}[{i}]") for i, each in enumerate(written)]
     else:
         same = written == replayed
         return None if same else f"{name} is {written}, but replaying gives {replayed}"
-    return next((found for place, *both in pairs if (found := _difference(*both, place))), None)
+    return next((found for part in parts if (found := _difference(*part))), None)
 
 
 @dataclass(frozen=True)
@@ -263,8 +272,8 @@ class Replayed:
 class MatchReplay:
     """Reads a record and replays it, line by line, refusing the first line that does not fit.
 
-    Iterating gives a :class:`Replayed` for each turn; ``result`` is set once the iteration has come
-    to the end of a finished match, and stays None for a match in progress.
+    Iterating gives a :class:`Replayed` for each turn, from the first one every time; ``result`` is
+    set once it has come to the end of a finished match, and stays None for a match in progress.
 
     Args:
         path: the file.
@@ -277,47 +286,44 @@ class MatchReplay:
         self.path = Path(path)
         self.result: ResultModel | None = None
         try:
-            self._lines = self.path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-            raise RecordError(f"{path}: {reason}") from error
-        with self._named():
+            # Bytes, since only "\n" ends a line: JSON may hold what else Python takes for an end.
+            *lines, rest = self.path.read_bytes().split(b"\n")
+        except OSError as error:
+            raise RecordError(f"{path}: {error.strerror}") from error
+        self._lines = [*lines, rest] if rest else lines
+        with self._refusing(1):
             if not self._lines:
-                raise RecordError("line 1: the header is missing; the file is empty")
-            self.header: HeaderModel = _parse(HeaderModel, self._lines[0], 1)
+                raise ValueError("the header is missing; the file is empty")
+            self.header = _parse(HeaderModel, self._lines[0])
             self.ruleset = self.header.rules
             if self.ruleset.mode != self.header.mode:
-                raise RecordError(
-                    f"line 1: mode is {self.header.mode}, but rules.mode {self.ruleset.mode}"
-                )
-            try:
-                self.start = state_from_json(self.header.start, self.ruleset, "start")
-            except SchemaError as error:
-                raise RecordError(f"line 1: {error}") from error
+                raise ValueError(f"mode is {self.header.mode}, but rules.mode {self.ruleset.mode}")
+            self.start = state_from_json(self.header.start, self.ruleset, "start")
 
-    def _named(self) -> "_NamedErrors":
-        return _NamedErrors(self.path)
+    @contextlib.contextmanager
+    def _refusing(self, number: int) -> Iterator[None]:
+        """Name the file and the line in what is refused inside."""
+        try:
+            yield
+        except ValueError as error:
+            raise RecordError(f"{self.path}: line {number}: {error}") from error
 
     def __iter__(self) -> Iterator[Replayed]:
+        self.result = None
         game = self.start.copy()
-        for number, text in enumerate(self._lines[1:], start=2):
-            with self._named():
+        for number, line in enumerate(self._lines[1:], start=2):
+            with self._refusing(number):
                 if self.result is not None:
-                    raise RecordError(f"line {number}: stands after the result")
+                    raise ValueError("stands after the result")
                 if game["phase"] == OVER:
-                    self._check_result(game, text, number)
+                    self.result = self._read_result(game, line)
                     continue
-                turn: TurnModel = _parse(TurnModel, text, number)
-                try:
-                    self._play(game, turn)
-                except ValueError as error:
-                    raise RecordError(f"line {number}: {error}") from error
+                turn = _parse(TurnModel, line)
+                self._play(game, turn)
             yield Replayed(number, turn, game)
-        with self._named():
+        with self._refusing(len(self._lines) + 1):
             if game["phase"] == OVER and self.result is None:
-                raise RecordError(
-                    f"line {len(self._lines) + 1}: the match is over, but its result is missing"
-                )
+                raise ValueError("the match is over, but its result is missing")
 
     def _play(self, game: Record, turn: TurnModel) -> None:
         """Play one line on ``game``; raise ValueError with what does not fit."""
@@ -337,32 +343,17 @@ class MatchReplay:
         engine.play_or_raise(game, self.ruleset, turn.to_turn(), new_log())
         _require({"after": turn.after.model_dump(mode="json")}, {"after": state_to_json(game)})
 
-    def _check_result(self, game: Record, text: str, number: int) -> None:
-        found: ResultModel = _parse(ResultLine, text, number).result
-        problem = _difference(found.model_dump(mode="json"), result_of(game), "result")
-        if problem:
-            raise RecordError(f"line {number}: {problem}")
-        self.result = found
+    @staticmethod
+    def _read_result(game: Record, line: bytes) -> ResultModel:
+        found = _parse(ResultLine, line).result
+        _require({"result": found.model_dump(mode="json")}, {"result": result_of(game)})
+        return found
 
 
 def _require(written: dict[str, Any], replayed: dict[str, Any]) -> None:
     for name, value in written.items():
         if problem := _difference(value, replayed[name], name):
             raise ValueError(problem)
-
-
-class _NamedErrors:
-    """Puts the file's name before the message of a ``RecordError`` raised inside."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
-        if isinstance(error, RecordError):
-            raise RecordError(f"{self.path}: {error}") from error.__cause__
 
 
 def verify_record(path: Path | str) -> MatchReplay:

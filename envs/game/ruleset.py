@@ -8,8 +8,9 @@ import functools
 import hashlib
 import importlib.resources
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -141,6 +142,12 @@ class Ruleset(StrictModel):
         """A short hash of every number, to tell whether two rulesets are the same."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with the entries in ``update``, which are not validated."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("packed", None)  # it holds the numbers from before the update
+        return copied
 
     @functools.cached_property
     def packed(self) -> Any:

@@ -25,7 +25,7 @@ def _place(location: tuple[int | str, ...]) -> str:
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text or "the whole"
+    return text
 
 
 def _known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
@@ -43,20 +43,17 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Return one line for the first thing that pydantic found wrong in ``model``."""
     first = error.errors(include_url=False)[0]
     location = tuple(first["loc"])
+    prefix = f"{_place(location)}: " if location else ""
     if first["type"] == "extra_forbidden":
         known = _known_keys(model, location)
         close = difflib.get_close_matches(str(location[-1]), known, 1)
         hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
-        return (
-            f"{_place(location)}: unknown key; {hint}"
-            if known
-            else f"{_place(location)}: unknown key"
-        )
+        return f"{prefix}unknown key; {hint}" if known else f"{prefix}unknown key"
     if first["type"] == "missing":
-        return f"{_place(location)}: is missing"
+        return f"{prefix}is missing"
     message = first["msg"].removeprefix("Value error, ")
     given = "" if first["type"] == "value_error" else f", not {first['input']!r:.80}"
-    return f"{_place(location)}: {message}{given}"
+    return f"{prefix}{message}{given}"
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
@@ -65,7 +62,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            key = self.construct_object(key_node, deep=True)
             if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"key {key!r} stands twice", key_node.start_mark
@@ -86,12 +83,35 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise SchemaError(f"{path}: {reason}") from error
     try:
-        data = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a SafeLoader
-    except yaml.YAMLError as error:
+        data = yaml.load(text, Loader=_UniqueKeyLoader)
+    except Exception as error:  # besides its own, whatever Python's int, date ... raise inside it
         raise SchemaError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
         raise SchemaError(f"{path}: must hold keys and values, not {type(data).__name__}")
     return data
+
+
+def _refuse_twins(pairs: list[tuple[str, Any]]) -> None:
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise SchemaError(f"key {key!r} stands twice")
+        seen.add(key)
+
+
+def from_json(model: type[M], text: str) -> M:
+    """Return ``model`` made from JSON.
+
+    Raises:
+        SchemaError: with the key and what would be right.
+    """
+    try:
+        made = model.model_validate_json(text)
+    except ValidationError as error:
+        raise SchemaError(explain(error, model)) from error
+    # pydantic takes the last of two equal keys without a word.
+    json.loads(text, object_pairs_hook=_refuse_twins)
+    return made
 
 
 def build(model: type[M], data: Any, source: str) -> M:
@@ -102,6 +122,6 @@ def build(model: type[M], data: Any, source: str) -> M:
     """
     try:
         # Through JSON, since strict validation of Python data refuses lists where tuples stand.
-        return model.model_validate_json(json.dumps(data, default=str))
-    except ValidationError as error:
-        raise SchemaError(f"{source}: {explain(error, model)}") from error
+        return from_json(model, json.dumps(data, default=str))
+    except (ValueError, TypeError, RecursionError) as error:  # SchemaError or from json.dumps
+        raise SchemaError(f"{source}: {error}") from error

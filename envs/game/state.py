@@ -23,6 +23,9 @@ CHOOSE: Final = 1
 OVER: Final = 2
 """Phases of a game: the seat's roll is due, its turn is due, the match has ended."""
 
+MAX_POINTS: Final = 10**8
+"""The most points that a written state may start from: far from where 32 bits overflow."""
+
 GAME = np.dtype(
     (
         np.record,
@@ -194,12 +197,12 @@ def _check_state(state: StateModel, ruleset: Ruleset, source: str) -> None:
         "position": (YARD, ruleset.home),
         "midpoint": (0, 1),
         "checkpoints": (0, (1 << board.CHECKPOINTS) - 1),
-        "progression": (0, 2**31 - 1),
-        "combat": (-(2**31), 2**31 - 1),
-        "bonus": (0, 2**31 - 1),
+        "progression": (0, MAX_POINTS),
+        "combat": (-MAX_POINTS, MAX_POINTS),
+        "bonus": (0, MAX_POINTS),
         "store": (0, ruleset.store_capacity),
         "credits": (0, ruleset.max_credits),
-        "turns_taken": (0, 2**31 - 1),
+        "turns_taken": (0, ruleset.turns),
         "clock_seconds": (0, ruleset.clock_seconds),
     }
     for name, (low, high) in limits.items():
