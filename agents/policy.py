@@ -1,17 +1,17 @@
 """Trained policies as agents: a folder with the weights and a manifest that says what they fit."""
 
-import json
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import torch
+from pydantic import Field
 
 from retinue.agents.network import PolicyNetwork, masked_choice
 from retinue.envs.actions import Encoding
 from retinue.envs.chooser import choose_turns
 from retinue.envs.game.ruleset import Ruleset
-from retinue.envs.game.schema import SchemaError, StrictModel, build
+from retinue.envs.game.schema import SchemaError, StrictModel, from_json
 from retinue.envs.observation import OBSERVATION_VERSION
 from retinue.envs.opponents import View
 
@@ -27,7 +27,7 @@ class Manifest(StrictModel):
     """What a policy's weights fit."""
 
     format: Literal["retinue-policy"]
-    version: Literal[1]
+    version: Annotated[int, Field(ge=1, le=1)]
     mode: Literal["journey", "brawl"]
     rules_digest: str
     encoding: Literal["steps", "turn"]

@@ -80,7 +80,7 @@ _STATE_SECTIONS: Final = (
     ("progression", (SEATS, PIECES), 0.0, "each piece's progression score p as p / (p + 200)"),
     ("roll_store", (SEATS, 6), 0.0, "stored rolls of each value as a share of the capacity"),
     ("exit_credits", (SEATS,), 0.0, "credits as a share of the most that can be held"),
-    ("scores", (SEATS, 2), -1.0, "total and combat score x as x / (|x| + 1000)"),
+    ("scores", (SEATS, 2), -1.0, "total and combat score x as x / (abs(x) + 1000)"),
     ("legal_guards", (GUARDS,), 0.0, "1 for each Guard that may be given rolls"),
     ("clock", (1,), 0.0, "share of the clock that is left"),
 )

@@ -13,6 +13,7 @@ import pytest
 from retinue.envs.game import engine
 from retinue.envs.game.record import MatchReplay, Recorder, verify_record
 from retinue.envs.game.ruleset import Ruleset, load_ruleset
+from retinue.envs.game.schema import SchemaError
 from retinue.envs.game.state import OVER, empty_turn, state_to_json
 
 AGENTS = ("greedy", "ppo:journey", "random", "random")
@@ -341,8 +342,11 @@ def test_an_illegal_turn_is_not_recorded(field: str, value: int) -> None:
     assert len(recorder.lines) == 1
 
 
-def test_a_seed_may_be_numpy_s(short: list[str]) -> None:
+def test_a_seed_may_be_numpy_s_but_must_be_an_integer(short: list[str]) -> None:
     assert Recorder(short_rules(), AGENTS, np.int64(SEED)).lines == short[:1]
+    for seed in (True, 7.0, "7", -1, 2**53):
+        with pytest.raises(SchemaError, match=r"^seed: "):
+            Recorder(short_rules(), AGENTS, seed)  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")

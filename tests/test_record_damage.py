@@ -20,16 +20,10 @@ AGENTS = ("greedy", "ppo:journey", "random", "random")
 TURNS = 12
 LAST = TURNS + 2
 """The match altered here: the header in line 1, twelve turns, the result in the last line."""
-STATE_SHAPE = {
-    "position": (4, 5),
-    "midpoint": (4, 5),
-    "checkpoints": (4, 5),
-    "progression": (4, 5),
-    "combat": (4,),
-    "bonus": (4,),
+STATE_SHAPE: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("position", "midpoint", "checkpoints", "progression"), (4, 5)),
+    **dict.fromkeys(("combat", "bonus", "credits", "turns_taken"), (4,)),
     "store": (4, 6),
-    "credits": (4,),
-    "turns_taken": (4,),
     "clock_seconds": (),
 }
 

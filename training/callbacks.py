@@ -120,7 +120,9 @@ class TrainingCallback(BaseCallback):
         threads = (
             f"{self.config.engine_threads} engine and {self.config.torch_threads} torch threads"
         )
-        self._console.print(f"Training in {self.run.path} with {threads}; Ctrl-C saves and stops.")
+        self._console.print(
+            f"Training in {self.run.path} with {threads}; Ctrl-C saves and stops.", soft_wrap=True
+        )
         self._bar.start()
         self._task = self._bar.add_task(
             "", total=self.config.decisions, completed=done, rate=0.0, measured=""
@@ -163,7 +165,7 @@ class TrainingCallback(BaseCallback):
         result = self._measure()
         self._measured = result.short()
         for name, share in result.shares.items():
-            self.logger.record(f"evaluation/first_share_vs_{name}", share.share)
+            self.logger.record(f"evaluation/first_share_vs_{name}", share.value)
         self.run.add_metrics({**result.as_dict(), "seconds": round(self.elapsed, 1)})
         return time.perf_counter() - begun
 
@@ -199,4 +201,5 @@ class TrainingCallback(BaseCallback):
         self._console.print(
             f"{done:,} of {total:,} decisions, {rate:,.0f}/s, {left:.1f} min left  {self._measured}",
             highlight=False,
+            soft_wrap=True,
         )

@@ -94,7 +94,7 @@ def _set(data: dict[str, Any], assignment: str) -> None:
         raise SchemaError(f"--set {assignment}: write it as key=value, for example ppo.epochs=4")
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except Exception as error:  # PyYAML also leaks ValueError, RecursionError and others
         raise SchemaError(f"--set {assignment}: {text!r} is not valid YAML") from error
     *parents, last = key.split(".")
     for parent in parents:

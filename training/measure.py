@@ -1,12 +1,13 @@
 """How strong a learner is: matches against scripted agents, in blocks with common dice."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from retinue.agents.base import Agent
 from retinue.agents.registry import make_agent
 from retinue.envs.game.ruleset import Ruleset
-from retinue.evaluation.arena import FirstShare, first_share
+from retinue.evaluation.arena import first_share
+from retinue.evaluation.statistics import Estimate
 from retinue.training.config import TrainConfig
 
 MEASURING_SEED: Final = 1 << 52
@@ -18,20 +19,20 @@ class Measurement:
     """Share of first places against three copies of each of some agents (par is 25%)."""
 
     decisions: int
-    shares: dict[str, FirstShare]
+    shares: dict[str, Estimate]
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return {
             "decisions": self.decisions,
             "par": 0.25,
-            "against_three": {name: share.as_dict() for name, share in self.shares.items()},
+            "against_three": {name: asdict(share) for name, share in self.shares.items()},
         }
 
     def short(self) -> str:
         """Return the shares in a few characters, for a progress bar."""
         return ", ".join(
-            f"{100 * share.share:.0f}% vs {name}" for name, share in self.shares.items()
+            f"{100 * share.value:.0f}% vs {name}" for name, share in self.shares.items()
         )
 
 

@@ -248,6 +248,8 @@ def _next_turn(game: Record, rules: Record) -> None:
     game.turns_taken[game.seat] += 1
     game.turn += 1
     game.clock_seconds = max(0, game.clock_seconds - rules.turn_seconds)
+    for index in range(game.dice):
+        game.rolled[index] = 0
     game.dice = 0
     game.credits_earned = 0
     if game.finished == SEATS or game.clock_seconds == 0:

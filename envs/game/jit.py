@@ -41,23 +41,25 @@ CACHES_KEPT = 4
 """Source versions whose caches stay: the one in use and those used last before it."""
 
 _COMPILED_FOLDERS = ("envs", "agents")
-NEVER_COMPILED = ("envs/gym_env.py", "envs/render*.py", "agents/network.py", "agents/policy.py")
-"""Sources there that no compiled code depends on, directly or by what it imports (a test checks
-that): editing them compiles nothing anew."""
-
+# Of these, no compiled code imports anything (a test checks it): an edit compiles nothing anew.
+_NEVER_COMPILED = ("envs/gym_env.py", "envs/render*.py", "agents/network.py", "agents/policy.py")
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def digested_sources(root: Path) -> list[Path]:
+    """Return the sources that compiled code may depend on, relative to the package folder."""
+    found = sorted(path for folder in _COMPILED_FOLDERS for path in (root / folder).rglob("*.py"))
+    names = [path.relative_to(root) for path in found]
+    return [name for name in names if not any(map(name.match, _NEVER_COMPILED))]
 
 
 def source_digest(root: Path) -> str:
     """Return a hex digest of the compiled sources under the package folder ``root``."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for folder in _COMPILED_FOLDERS:
-        for path in sorted((root / folder).rglob("*.py")):
-            name = path.relative_to(root)
-            if not any(name.match(pattern) for pattern in NEVER_COMPILED):
-                digest.update(name.as_posix().encode())
-                digest.update(path.read_bytes())
+    for name in digested_sources(root):
+        digest.update(name.as_posix().encode())
+        digest.update((root / name).read_bytes())
     return digest.hexdigest()[:16]
 
 

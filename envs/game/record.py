@@ -178,19 +178,18 @@ class Recorder:
         start: dict[str, Any] | None = None,
     ) -> None:
         self.ruleset = ruleset
-        self.seed = None if seed is None else operator.index(seed)  # NumPy's integers too
         self.game = new_game(ruleset) if start is None else state_from_json(start, ruleset, "start")
         header = {
             "record": "retinue-match",
             "version": 1,
             "mode": ruleset.mode,
-            "seed": self.seed,
+            "seed": seed,
             "rules": ruleset.model_dump(mode="json"),
             "agents": list(agents),
             "start": state_to_json(self.game),
         }
-        self.lines = [json.dumps(header)]
-        from_json(HeaderModel, self.lines[0])
+        self.lines = [json.dumps(header, default=operator.index)]  # NumPy's integers too
+        self.seed = from_json(HeaderModel, self.lines[0]).seed
         self._add_result()
 
     def roll(self, dice: Sequence[int] | None = None) -> None:

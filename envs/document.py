@@ -1,0 +1,76 @@
+"""The generated part of ``docs/environment.md``: the index of the observation, from the layout.
+
+``python -m retinue.envs.document docs/environment.md`` brings a file up to date.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Final
+
+from retinue.envs.actions import ENCODINGS, Encoding
+from retinue.envs.game.ruleset import MODES, load_ruleset
+from retinue.envs.observation import PLACE_FEATURES, Section
+
+BEGIN: Final = "<!-- generated: observation index -->"
+END: Final = "<!-- end of generated part -->"
+
+
+HEAD: Final = ("| index | part | shape | range | meaning |", "|---|---|---|---|---|")
+
+
+def section_row(each: Section) -> str:
+    """Return one part of an observation as a row of a Markdown table."""
+    last = each.start + each.size - 1
+    index = str(last) if each.size == 1 else f"{each.start} ... {last}"
+    shape = " x ".join(map(str, each.shape))
+    bounds = f"{each.low:g} ... {each.high:g}"
+    return f"| {index} | `{each.name}` | {shape} | {bounds} | {each.meaning} |"
+
+
+def observation_index() -> str:
+    """Return the whole generated part."""
+    layouts = {
+        f"{mode.capitalize()}, `{name}`": Encoding(name, load_ruleset(mode)).layout()
+        for mode in MODES
+        for name in ENCODINGS
+    }
+    shared = next(iter(layouts.values())).sections[:-1]
+    own = [
+        f"| {title} | {layout.size} {section_row(layout.sections[-1])}"
+        for title, layout in layouts.items()
+    ]
+    features = [f"{index}. {text}" for index, text in enumerate(PLACE_FEATURES)]
+    return "\n".join(
+        [
+            *HEAD,
+            *map(section_row, shared),
+            "",
+            "The last part depends on mode and encoding:",
+            "",
+            f"| mode, encoding | numbers in all {HEAD[0]}",
+            f"|---|---{HEAD[1]}",
+            *own,
+            "",
+            "The numbers of each piece in `board`:",
+            "",
+            *features,
+        ]
+    )
+
+
+def renew(text: str) -> str:
+    """Return a document with its generated part brought up to date.
+
+    Raises:
+        ValueError: the marks of the generated part are missing.
+    """
+    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    if not pattern.search(text):
+        raise ValueError(f"the document has no {BEGIN} ... {END}")
+    return pattern.sub(lambda _: f"{BEGIN}\n\n{observation_index()}\n\n{END}", text)
+
+
+if __name__ == "__main__":
+    document = Path(sys.argv[1])
+    document.write_text(renew(document.read_text(encoding="utf-8")), encoding="utf-8")
