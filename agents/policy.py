@@ -126,12 +126,9 @@ def load_policy(folder: Path | str, ruleset: Ruleset, *, sample: bool = False) -
 
 def _read_manifest(path: Path) -> Manifest:
     try:
-        return build(Manifest, json.loads(path.read_text(encoding="utf-8")), str(path))
-    except OSError as error:
-        raise PolicyError(
-            f"{path}: {error.strerror}; expected a trained policy's folder"
-        ) from error
-    except json.JSONDecodeError as error:
-        raise PolicyError(f"{path}: not valid JSON") from error
+        return from_json(Manifest, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise PolicyError(f"{path}: {reason}; expected a trained policy's folder") from error
     except SchemaError as error:
-        raise PolicyError(str(error)) from error
+        raise PolicyError(f"{path}: {error}") from error

@@ -31,9 +31,9 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
     Each observation is that of the seat to act, named in ``info["seat"]``. ``info`` also holds
     ``action_mask`` (int8, in the form that ``action_space.sample(mask=...)`` takes), ``rewards``
     (float64 ``(4,)``: what this step gives to each of the caller's seats; ``reward`` is the acting
-    seat's entry) and ``illegal_action``. At the end of a match ``rewards`` holds what is still due to
-    every seat, ``reward`` is that of the seat that decided last, and ``info`` adds ``totals`` and
-    ``places`` (int ``(4,)``).
+    seat's entry) and ``illegal_action``. At the end of a match ``rewards`` holds what is still due
+    to every seat, ``reward`` is that of the seat that decided last, and ``info`` adds ``totals``
+    and ``places`` (int ``(4,)``).
 
     A seat's reward is everything that happened to its value since its own previous decision,
     others' turns included; over a match a seat's rewards sum to its final value. The clock running
@@ -43,8 +43,8 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         mode: ``"journey"`` or ``"brawl"``.
         rules: a ruleset or a YAML rule file instead of the mode's own.
         encoding: of actions, ``"steps"`` or ``"turn"``.
-        observation: ``"flat"`` for one vector, ``"dict"`` for its named parts, each a vector (which
-            is what other libraries expect); ``layout.split`` gives the parts of a flat one in shape.
+        observation: ``"flat"`` for one vector, ``"dict"`` for its named parts, each a vector as
+            other libraries expect; ``layout.split`` gives the parts of a flat one in shape.
         seats: the caller's: a seat, several, or ``"any"`` for one drawn anew for each match. By
             default all four, or ``"any"`` when ``opponents`` are given.
         opponents: who plays the other seats: agents, or their names once ``retinue.agents`` is

@@ -10,8 +10,7 @@ as long as the agents draw their chance from the keys that they are given.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -20,9 +19,7 @@ from retinue.agents.base import Agent
 from retinue.envs.batch import MAX_THREADS, NONE, Batch
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
-from retinue.envs.game.record import Recorder
 from retinue.envs.game.ruleset import Ruleset
-from retinue.envs.game.state import OVER, totals
 from retinue.envs.kernels import MAX_OPPONENTS
 from retinue.envs.opponents import Opponent, View
 from retinue.evaluation.statistics import Estimate, block_means, estimate_share, first_shares
@@ -77,6 +74,15 @@ class Matches:
     def first_shares(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Each seat's share of the first place, float64 ``(n, 4)``."""
         return first_shares(self.places)
+
+    def head(self, count: int) -> "Matches":
+        """Return the first ``count`` matches."""
+        cut: dict[str, Any] = {
+            field.name: getattr(self, field.name)[:count]
+            for field in fields(self)[1:]
+            if getattr(self, field.name) is not None
+        }
+        return replace(self, **cut)
 
     def by_agent(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return values by seat, ``(n, 4)``, as values by agent, ``(n, 4)``.
@@ -310,34 +316,3 @@ def first_share(
     """
     matches = rotated([agent, *others], ruleset, blocks, seed, threads=threads)
     return estimate_share(block_means(matches.by_agent(matches.first_shares)[:, 0], SEATS))
-
-
-def save_records(
-    matches: Matches, ruleset: Ruleset, directory: Path, first: int = 0
-) -> Iterator[Path]:
-    """Write each match as ``directory/match-000000.jsonl`` and so on, and yield its path.
-
-    Args:
-        matches: with their turns kept.
-        ruleset: that they were played under.
-        directory: must be there.
-        first: number of the first match.
-
-    Raises:
-        ValueError: the turns were not kept.
-        OSError: a file cannot be written.
-    """
-    if matches.turns is None:
-        raise ValueError("only matches whose turns were kept can be recorded")
-    for index, turns in enumerate(matches.turns):
-        names = [matches.names[agent] for agent in matches.seating[index]]
-        recorder = Recorder(ruleset, names, int(matches.seeds[index]))
-        for turn in turns:
-            recorder.roll()
-            recorder.play(turn)
-        played = totals(recorder.game)
-        if recorder.game["phase"] != OVER or (played != matches.totals[index]).any():
-            raise RuntimeError(f"replaying match {first + index} gave {played}")
-        path = directory / f"match-{first + index:06d}.jsonl"
-        recorder.save(path)
-        yield path

@@ -199,7 +199,8 @@ class TrainingCallback(BaseCallback):
         done, total, rate = self.num_timesteps, self.config.decisions, self._speed.rate
         left = (total - done) / rate / 60 if rate else float("nan")
         self._console.print(
-            f"{done:,} of {total:,} decisions, {rate:,.0f}/s, {left:.1f} min left  {self._measured}",
+            f"{done:,} of {total:,} decisions, {rate:,.0f}/s, {left:.1f} min left  "
+            f"{self._measured}",
             highlight=False,
             soft_wrap=True,
         )

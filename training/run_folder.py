@@ -43,8 +43,8 @@ class RunFolder:
     """Where a training run keeps everything.
 
     ``config.yaml``, ``command.txt`` and ``versions.json`` say how it was made, ``metrics.jsonl``
-    and ``tensorboard/`` what happened, ``checkpoint.pt`` lets it go on, ``policy/`` is what it learned
-    and ``evaluation.json`` how strong that is.
+    and ``tensorboard/`` what happened, ``checkpoint.pt`` lets it go on, ``policy/`` is what it
+    learned and ``evaluation.json`` how strong that is.
     """
 
     def __init__(self, path: Path) -> None:

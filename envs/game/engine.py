@@ -1,8 +1,8 @@
 """The referee, one game at a time: roll, legal Guards, play a turn, next seat, end.
 
 A match goes ``start_game``; then for each turn :func:`roll` (or :func:`receive`, when the dice come
-from elsewhere) and :func:`play`, until ``game.phase`` is ``OVER``. :func:`play` judges a turn before
-it changes anything, and movement itself is in :mod:`retinue.envs.game.movement`.
+from elsewhere) and :func:`play`, until ``game.phase`` is ``OVER``. :func:`play` judges a turn
+before it changes anything; movement itself is in :mod:`retinue.envs.game.movement`.
 """
 
 from typing import Any, Final
@@ -29,7 +29,7 @@ GUARD_HOME: Final = 9
 NO_CREDIT: Final = 10
 
 
-class IllegalTurn(ValueError):
+class IllegalTurn(ValueError):  # noqa: N818 - the game's own word for it
     """A turn that the rules do not allow; the game was left as it was."""
 
 
@@ -138,7 +138,7 @@ def judge(game: Record, rules: Record, turn: Record) -> int:
         return MATCH_OVER
     if game.phase == ROLL:
         return NOT_ROLLED
-    if turn.direction != board.FORWARD and turn.direction != board.BACKWARD:
+    if not board.FORWARD <= turn.direction <= board.BACKWARD:
         return BAD_DIRECTION
     if turn.noble_steps < 0 or turn.noble_steps > 6:
         return BAD_NOBLE_STEPS
@@ -163,7 +163,7 @@ def judge(game: Record, rules: Record, turn: Record) -> int:
 
 
 def explain(verdict: int, game: Record, turn: Record) -> str:
-    """Return in words why :func:`judge` refused ``turn`` (which Guard, which roll, which credit)."""
+    """Return in words why :func:`judge` refused ``turn``: which Guard, which roll, which credit."""
     seat = int(game["seat"])
     guard, value = verdict // 16 % 16, verdict // 256
     spent = int(turn["rolls"][:, value].sum())
@@ -180,8 +180,8 @@ def explain(verdict: int, game: Record, turn: Record) -> str:
         TOO_FEW_ROLLS: f"{spent} rolls of {value + 1} are assigned, but {who} store holds "
         f"{game['store'][seat, value]}",
         GUARD_HOME: f"a roll of {value + 1} is assigned to {who} Guard G{guard + 1}, who is Home",
-        NO_CREDIT: f"a roll of {value + 1} is assigned to {who} Guard G{guard + 1} in the Yard, but "
-        f"its {game['credits'][seat]} exit credits belong to lower-numbered Guards",
+        NO_CREDIT: f"a roll of {value + 1} is assigned to {who} Guard G{guard + 1} in the Yard, "
+        f"but its {game['credits'][seat]} exit credits belong to lower-numbered Guards",
     }[verdict % 16]
 
 

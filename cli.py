@@ -1,0 +1,228 @@
+"""The command ``retinue``: thin, each subcommand calls what does the work.
+
+Whatever is heavy is imported by the subcommand that needs it, so that ``retinue --help`` is quick.
+
+Exit codes: 0 done; 1 a record does not fit; 2 bad input, in one line on standard error; 130
+interrupted (Ctrl-C). A traceback is a bug.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from retinue import __version__
+
+DONE: Final = 0
+DOES_NOT_FIT: Final = 1
+BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
+LARGEST_SEED: Final = 2**53 - 1
+
+app = typer.Typer(
+    name="retinue",
+    add_completion=False,
+    help="Train, compare and supply bots for a four-seat race-and-capture board game.",
+    epilog="Example: retinue play --agents racer,random,random,random --matches 1000",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"retinue {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+# --- Subcommands, in the order in which the help lists them
+
+
+@app.command(
+    epilog="Example: retinue play --mode brawl --agents racer,spread,random,random --matches 2000"
+)
+def play(
+    agents: Annotated[
+        str, typer.Option(metavar="A,B,C,D", help="Four agents, by seat (see `retinue agents`).")
+    ],
+    matches: Annotated[int, typer.Option(min=1, help="How many matches.")] = 1000,
+    mode: Annotated[
+        str | None, typer.Option(metavar="MODE", help="journey (the default) or brawl.")
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, max=LARGEST_SEED, help="Of the first match's dice; the next has the next."
+        ),
+    ] = 0,
+    rotate: Annotated[
+        bool, typer.Option("--rotate", help="Play each dice four times, agents changing seats.")
+    ] = False,
+    records: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Record every match in this folder.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="By default all cores.")] = None,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A rule file in place of the mode's own.")
+    ] = None,
+) -> None:
+    """Play matches between agents and show who wins."""
+    from retinue.agents.registry import make_agent
+    from retinue.evaluation.progress import progress_bar
+    from retinue.evaluation.report import standings_table
+    from retinue.evaluation.session import play_session
+
+    ruleset = _ruleset(mode, rules)
+    line_up = [make_agent(spec.strip(), ruleset) for spec in agents.split(",")]
+    with progress_bar("matches") as on_progress:
+        session = play_session(
+            line_up,
+            ruleset,
+            matches,
+            seed,
+            rotate=rotate,
+            records=records,
+            threads=threads,
+            on_progress=on_progress,
+        )
+    if session.matches is not None:
+        _print(standings_table(session.matches, ruleset, rotated=rotate))
+    if session.interrupted:
+        done = 0 if session.matches is None else len(session.matches)
+        _complain(f"interrupted after {done:,} of {matches:,} matches")
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command(epilog="Example: retinue replay --verify games/")
+def replay(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Records (.jsonl), or folders of them.")
+    ],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Only check that the records fit the rules.")
+    ] = False,
+    board: Annotated[
+        bool, typer.Option("--board/--no-board", help="Show the board after every turn.")
+    ] = True,
+) -> None:
+    """Show a recorded match turn by turn, or verify many."""
+    from retinue.envs.game.record import MatchReplay, RecordError
+    from retinue.evaluation.progress import progress_bar
+    from retinue.evaluation.records import find_records, tell, verify_records
+
+    found = find_records(files)
+    if verify:
+        with progress_bar("records") as on_progress:
+            verdict = verify_records(found, on_progress)
+        print(verdict)
+        if verdict.refused:
+            _complain(str(verdict.refused[0]))
+            raise typer.Exit(DOES_NOT_FIT)
+        return
+    if len(found) > 1:
+        raise typer.BadParameter(f"{len(found)} records; one is shown at a time, or --verify them")
+    try:
+        for text in tell(MatchReplay(found[0]), with_board=board):
+            print(text)
+    except RecordError as error:
+        _complain(str(error))
+        raise typer.Exit(DOES_NOT_FIT) from error
+
+
+@app.command(epilog="Example: retinue rules brawl")
+def rules(
+    source: Annotated[str, typer.Argument(metavar="MODE|FILE", help="journey, brawl or a file.")],
+) -> None:
+    """Show every number of the rules and where it comes from."""
+    from retinue.envs.game.ruleset import load_ruleset
+    from retinue.evaluation.report import rules_table
+
+    _print(rules_table(load_ruleset(source)))
+
+
+@app.command(epilog="Example: retinue agents")
+def agents() -> None:
+    """List the agents that can be given a seat."""
+    from retinue.agents.registry import known_agents
+    from retinue.evaluation.report import agents_table
+
+    _print(agents_table(known_agents()))
+
+
+# --- What they share
+
+
+def _ruleset(mode: str | None, file: Path | None) -> Any:
+    """Return the rules of a mode, or of a file, which must then be of that mode if one is given."""
+    from retinue.envs.game.ruleset import MODES, load_ruleset
+
+    if mode is not None and mode not in MODES:
+        raise typer.BadParameter(f"unknown mode {mode!r}: use {' or '.join(MODES)}")
+    if file is None:
+        return load_ruleset(mode or MODES[0])
+    ruleset = load_ruleset(file)
+    if mode not in (None, ruleset.mode):
+        raise typer.BadParameter(f"{file} is a {ruleset.mode} rule file, but --mode says {mode}")
+    return ruleset
+
+
+def _print(table: Any) -> None:
+    from rich.console import Console
+
+    Console().print(table)
+
+
+def _complain(message: str) -> None:
+    """Say on standard error, in one line, what is wrong."""
+    print(f"retinue: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def _input_errors() -> tuple[type[Exception], ...]:
+    """Return what bad input raises; anything else is a bug and keeps its traceback."""
+    from retinue.agents.registry import AgentError
+    from retinue.envs.game.record import RecordError
+    from retinue.envs.game.schema import SchemaError
+    from retinue.evaluation.arena import ArenaError
+
+    return (AgentError, ArenaError, RecordError, SchemaError, OSError)
+
+
+_UsageError: Any = typer.BadParameter.__bases__[0]  # wherever this typer keeps click's
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; without arguments it shows the help."""
+    words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(words, prog_name="retinue", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except _UsageError as error:
+        path = error.ctx.command_path if error.ctx else "retinue"
+        _complain(f"{error.format_message().rstrip('.')} (see `{path} --help`)")
+        return BAD_INPUT
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        if not isinstance(error, _input_errors()):
+            raise
+        _complain(str(error))
+        return BAD_INPUT
+    return code if isinstance(code, int) else DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
