@@ -160,6 +160,89 @@ def agents() -> None:
     _print(agents_table(known_agents()))
 
 
+@app.command(
+    epilog="Examples: retinue train configs/train/quick.yaml --set seed=2   |   "
+    "retinue train --resume runs/quick"
+)
+def train(
+    config: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="CONFIG", help="A configuration (YAML), or the name of a shipped one."
+        ),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change one value, e.g. ppo.epochs=4."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The run's folder; by default a new one in runs/."),
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Go on with the run in this folder.")
+    ] = None,
+) -> None:
+    """Train a policy with PPO, measure it, and keep everything in a run folder."""
+    if (config is None) == (resume is None):
+        raise typer.BadParameter("give either a CONFIG to start or --resume DIR to go on")
+    if resume is not None and (assignments or out is not None):
+        raise typer.BadParameter("a resumed run keeps its configuration and folder")
+    from retinue.training.config import load_config
+    from retinue.training.measure import table_of
+    from retinue.training.ppo import train as train_policy
+    from retinue.training.run_folder import RunFolder, free_folder
+
+    if resume is not None:
+        run, chosen = RunFolder.open(resume)
+    else:
+        chosen = load_config(config, assignments or [])
+        run = RunFolder.create(out or free_folder(Path("runs") / config.stem), chosen)
+    result = train_policy(chosen, run, resume=resume is not None)
+    if result is None:
+        _complain(f"interrupted; go on with: retinue train --resume {run.path}")
+        raise typer.Exit(INTERRUPTED)
+    _print(table_of(result))
+    print(f"The policy is in {run.policy}; let it play: --agents policy:{run.path},...")
+
+
+@app.command(epilog="Example: retinue bench --json bench.json")
+def bench(
+    mode: Annotated[str, typer.Option(metavar="MODE", help="journey or brawl.")] = "journey",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there too.")
+    ] = None,
+    training: Annotated[
+        bool, typer.Option("--training/--no-training", help="Time training too (minutes).")
+    ] = True,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A tenth of the work: to try it, not to quote.")
+    ] = False,
+) -> None:
+    """Measure the speed of engine, environments and training on this machine."""
+    from retinue.evaluation.benchmark import benchmark_engine, machine, to_json
+
+    _ruleset(mode, None)
+    about = machine()
+    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    rows = []
+    for row in benchmark_engine(mode, quick=quick):
+        rows.append(row)
+        print(row, flush=True)
+    if training:
+        from retinue.training.benchmark import benchmark_training
+
+        for row in benchmark_training(mode, quick=quick):
+            rows.append(row)
+            print(row, flush=True)
+    if json_file is not None:
+        import json
+
+        from retinue.envs.game.record import write_atomically
+
+        write_atomically(json_file, json.dumps(to_json(rows, about), indent=2) + "\n")
+
+
 # --- What they share
 
 
@@ -195,7 +278,10 @@ def _input_errors() -> tuple[type[Exception], ...]:
     from retinue.envs.game.schema import SchemaError
     from retinue.evaluation.arena import ArenaError
 
-    return (AgentError, ArenaError, RecordError, SchemaError, OSError)
+    # A run folder belongs to training, which only `train` loads.
+    training = sys.modules.get("retinue.training.run_folder")
+    run_errors = (training.RunError,) if training else ()
+    return (AgentError, ArenaError, RecordError, SchemaError, OSError, *run_errors)
 
 
 _UsageError: Any = typer.BadParameter.__bases__[0]  # wherever this typer keeps click's

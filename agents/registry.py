@@ -81,6 +81,17 @@ def _register_compiled(name: str, policy: Callable[..., int], description: str) 
     register(name, lambda argument, ruleset: agent, description)
 
 
+def _make_policy(argument: str, ruleset: Ruleset) -> Agent:
+    """Load a trained policy; torch is only needed, and imported, for this."""
+    from retinue.agents.policy import PolicyError, load_policy
+
+    try:
+        return load_policy(argument, ruleset)
+    except PolicyError as error:
+        raise AgentError(str(error)) from error
+
+
 _register_compiled("random", choose_random, "chooses uniformly among what is legal")
 _register_compiled("racer", choose_racer, "races its foremost Guard Home, then the next")
 _register_compiled("spread", choose_spread, "keeps its Guards level on their way Home")
+register("policy", _make_policy, "a trained policy, from a training run's folder", "FOLDER")

@@ -37,6 +37,12 @@ class Row:
     min: float
     max: float
 
+    def __str__(self) -> str:
+        where = (
+            f"{self.name:16} batch {self.batch:5,}, {self.threads} thread{'s'[: self.threads - 1]}"
+        )
+        return f"{where:42} {self.median:12,.0f} {self.unit}  ({self.min:,.0f} to {self.max:,.0f})"
+
 
 @inner_jit
 def _draw_legal(mask: Any, key: Any, nvec: Any, out: Any) -> None:

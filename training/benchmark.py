@@ -10,7 +10,7 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from retinue.evaluation.benchmark import Row
-from retinue.training.config import TrainConfig
+from retinue.training.config import load_config
 from retinue.training.ppo import make_model, make_vec_env
 from retinue.training.sb3_vec_env import RetinueVecEnv
 
@@ -32,13 +32,14 @@ class FreeVecEnv(RetinueVecEnv):
         return self.batch.masks
 
 
-def benchmark_training(config: TrainConfig, *, quick: bool = False) -> Iterator[Row]:
+def benchmark_training(mode: str, *, quick: bool = False) -> Iterator[Row]:
     """Yield the speed of training on a free environment and on the real one, timed in turns.
 
     Args:
-        config: of the run whose learner is timed, with the ``steps`` encoding and its own.
+        mode: ``"journey"`` or ``"brawl"``, trained as in ``configs/train/quick.yaml``.
         quick: one short round: to see that it works, not to quote.
     """
+    config = load_config("quick", [f"mode={mode}"])
     torch.set_num_threads(config.torch_threads)
     for encoding in ("steps", "turn"):
         chosen = config.model_copy(update={"encoding": encoding})

@@ -1,12 +1,16 @@
 """The training configuration: strict YAML, every field explained, no number hidden in code."""
 
+import importlib.resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import Field, FiniteFloat, model_validator
 
 from retinue.envs.game.schema import SchemaError, StrictModel, build, read_yaml
+
+SHIPPED: Final = importlib.resources.files("retinue") / "configs" / "train"
+"""Where the shipped configurations are, wherever the package is installed."""
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
@@ -108,10 +112,18 @@ def _set(data: dict[str, Any], assignment: str) -> None:
 def load_config(path: Path | str, assignments: tuple[str, ...] | list[str] = ()) -> TrainConfig:
     """Return the configuration of a YAML file with ``key=value`` changes applied.
 
+    Args:
+        path: the file, or the bare name of a shipped one (``quick``).
+        assignments: changes, such as ``"ppo.epochs=4"``.
+
     Raises:
         SchemaError: naming the file, the key and what would be right.
     """
-    data = read_yaml(path)
+    if Path(path).suffix:
+        data = read_yaml(path)
+    else:
+        with importlib.resources.as_file(SHIPPED.joinpath(f"{path}.yaml")) as shipped:
+            data = read_yaml(shipped)
     for assignment in assignments:
         _set(data, assignment)
     return build(TrainConfig, data, str(path))

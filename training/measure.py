@@ -3,8 +3,12 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from rich.box import SIMPLE
+from rich.table import Table
+
 from retinue.agents.base import Agent
 from retinue.agents.registry import make_agent
+from retinue.envs.game.board import SEATS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.evaluation.arena import first_share
 from retinue.evaluation.statistics import Estimate
@@ -34,6 +38,23 @@ class Measurement:
         return ", ".join(
             f"{100 * share.value:.0f}% vs {name}" for name, share in self.shares.items()
         )
+
+
+def table_of(measurement: Measurement) -> Table:
+    """Return a measurement as a table for people."""
+    table = Table(title=f"After {measurement.decisions:,} decisions", box=SIMPLE)
+    table.add_column("against three")
+    table.add_column("first places (par 25%)", justify="right")
+    table.add_column("95% interval", justify="right")
+    table.add_column("matches", justify="right")
+    for name, share in measurement.shares.items():
+        table.add_row(
+            name,
+            f"{share.value:.1%}",
+            f"{share.low:.1%} to {share.high:.1%}",
+            f"{share.samples * SEATS:,}",
+        )
+    return table
 
 
 class Measurer:

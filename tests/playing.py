@@ -1,0 +1,239 @@
+"""Playing in the environments: actions drawn from masks, turns as actions, actions as turns.
+
+What actions mean is written here a second time, from the words of ``docs/environment.md``; what is
+legal is left to ``engine.judge``, which is asked about the completed turn.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from retinue.envs.actions import Encoding
+from retinue.envs.batch import Batch
+from retinue.envs.chooser import choose_turns
+from retinue.envs.game import engine
+from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.game.state import (
+    CHOOSE,
+    GAME,
+    Record,
+    empty_turn,
+    state_from_json,
+    state_to_json,
+)
+from retinue.envs.opponents import View
+
+PLANS, GIVES, END = 26, 24, 50
+"""Plans are the actions below 26; then come 24 that give a roll; 50 ends the turn."""
+
+
+# --- Drawing actions
+
+
+def pick(masks: Any, numbers: Any, nvec: Sequence[int]) -> Any:
+    """Return for each row of masks and of numbers from 0 to 1 a legal action, int64 (n, parts)."""
+    chosen = []
+    for part, share in zip(np.split(masks, np.cumsum(nvec)[:-1], axis=1), numbers.T, strict=True):
+        legal = part.sum(axis=1)
+        assert legal.all(), "an empty mask"
+        wanted = (share * legal).astype(np.int64)
+        chosen.append((part.cumsum(axis=1) > wanted[:, None]).argmax(axis=1))
+    return np.stack(chosen, axis=1)
+
+
+class Dealer:
+    """Draws legal actions, for each game from a source of its own.
+
+    So a game is dealt the same actions whatever else is in its batch.
+    """
+
+    def __init__(self, encoding: Encoding, seed: int, games: Iterable[int]) -> None:
+        self._nvec = encoding.nvec
+        self._sources = [np.random.default_rng([seed, game]) for game in games]
+
+    def __call__(self, masks: Any) -> Any:
+        """Return an action for each row: int64 (n,) for ``steps``, (n, parts) for ``turn``."""
+        numbers = np.array([source.random(len(self._nvec)) for source in self._sources])
+        actions = pick(masks, numbers, self._nvec)
+        return actions[:, 0] if len(self._nvec) == 1 else actions
+
+
+# --- Turns as actions
+
+
+def step_actions(turn: Record) -> list[int]:
+    """Return a turn as actions of ``steps``."""
+    noble = int(turn["noble_steps"] + 6 * turn["noble_after"])
+    gives = [
+        PLANS + 6 * guard + value
+        for guard, value in np.ndindex(4, 6)
+        for _ in range(turn["rolls"][guard, value])
+    ]
+    return [13 * int(turn["direction"]) + noble, *gives, END]
+
+
+def turn_action(turn: Record, game: Record, ruleset: Ruleset) -> list[int]:
+    """Return a turn as the action of ``turn``."""
+    parts = [int(turn["direction"]), int(turn["noble_steps"] + 6 * turn["noble_after"])]
+    for value, held in enumerate(game["store"][game["seat"]].tolist()):
+        takers = [1 + guard for guard in range(4) for _ in range(turn["rolls"][guard, value])]
+        parts += takers + [0] * (held - len(takers))
+    return parts + [0] * (2 + ruleset.store_capacity - len(parts))
+
+
+# --- Actions as turns
+
+
+def is_legal(game: Record, ruleset: Ruleset, turn: Record) -> bool:
+    """Tell whether the engine accepts a turn."""
+    return int(engine.judge(game, ruleset.packed, turn)) == engine.LEGAL
+
+
+def plan_into(turn: Record, direction: int, noble: int) -> None:
+    """Set the direction and the Noble choice of a turn."""
+    turn["direction"] = direction
+    turn["noble_steps"] = noble if noble <= 6 else noble - 6
+    turn["noble_after"] = noble > 6
+
+
+class Draft:
+    """A turn that is chosen by actions of ``steps``."""
+
+    def __init__(self, game: Record, ruleset: Ruleset) -> None:
+        self._game = game.copy()
+        self._ruleset = ruleset
+        self.turn = empty_turn()
+        self.is_planned = False
+
+    def _with(self, action: int) -> Record | None:
+        """Return the turn after an action that means something now, else None."""
+        turn = self.turn.copy()
+        if not self.is_planned:
+            if not 0 <= action < PLANS:
+                return None
+            plan_into(turn, *divmod(action, 13))
+        elif PLANS <= action < END:
+            guard, value = divmod(action - PLANS, 6)
+            turn["rolls"][guard, value] += 1
+        elif action != END:
+            return None
+        return turn if is_legal(self._game, self._ruleset, turn) else None
+
+    def mask(self) -> Any:
+        """Return which actions are legal: whether the turn would be if it were ended at once."""
+        return np.array([self._with(action) is not None for action in range(END + 1)])
+
+    def add(self, action: int) -> tuple[bool, bool]:
+        """Take an action; return whether the turn is complete and whether it was illegal."""
+        after, was_planned = self._with(action), self.is_planned
+        self.is_planned = True
+        if after is not None:
+            self.turn = after
+        elif not was_planned and 0 <= action < PLANS:
+            self.turn["direction"] = action // 13
+        return was_planned and (after is None or action == END), after is None
+
+    def plan_section(self) -> list[float]:
+        """Return the section ``plan`` of the observation."""
+        direction, turn = [0.0, 0.0], self.turn
+        if self.is_planned:
+            direction[turn["direction"]] = 1.0
+        steps, after = int(turn["noble_steps"]), bool(turn["noble_after"])
+        noble = [0.0 if after else steps / 6, steps / 6 if after else 0.0]
+        totals = (turn["rolls"] @ np.arange(1, 7)).tolist()
+        left = self._game["store"][self._game["seat"]] - turn["rolls"].sum(axis=0)
+        shares = (left / self._ruleset.store_capacity).tolist()
+        return [*direction, *noble, *(total / (total + 12) for total in totals), *shares]
+
+
+def turn_of(game: Record, ruleset: Ruleset, action: Sequence[int]) -> tuple[Record, bool]:
+    """Return the turn that an action of ``turn`` means and whether any part of it is illegal."""
+    passive = [0] * (2 + ruleset.store_capacity)
+    meant = passive.copy()
+    for part, choice in enumerate(action):
+        alone = passive.copy()
+        alone[part] = int(choice)
+        turn = _turn_of_legal(game, alone)
+        if turn is not None and is_legal(game, ruleset, turn):
+            meant[part] = int(choice)
+    turn = _turn_of_legal(game, meant)
+    assert turn is not None
+    return turn, list(map(int, action)) != meant
+
+
+def _turn_of_legal(game: Record, action: Sequence[int]) -> Record | None:
+    """Return the turn of an action, or None if a choice means nothing at all."""
+    turn = empty_turn()
+    if not (0 <= action[0] <= 1 and 0 <= action[1] <= 12):
+        return None
+    plan_into(turn, action[0], action[1])
+    held = [
+        value for value, n in enumerate(game["store"][game["seat"]].tolist()) for _ in range(n)
+    ]
+    for choice, value in zip(action[2 : 2 + len(held)], held, strict=True):
+        if not 0 <= choice <= 4:
+            return None
+        if choice:
+            turn["rolls"][choice - 1, value] += 1
+    return None if any(action[2 + len(held) :]) else turn
+
+
+def turn_mask(game: Record, ruleset: Ruleset) -> Any:
+    """Return the mask of ``turn``: each part's choices, all other parts passive."""
+    nvec = Encoding("turn", ruleset).nvec
+    mask = []
+    for part, choices in enumerate(nvec):
+        for choice in range(choices):
+            action = [0] * len(nvec)
+            action[part] = choice
+            turn = _turn_of_legal(game, action)
+            mask.append(turn is not None and is_legal(game, ruleset, turn))
+    return np.array(mask)
+
+
+# --- Positions
+
+
+def turned(game: Record, by: int, ruleset: Ruleset) -> Record:
+    """Return the same situation when every seat ``s`` is called ``s + by``."""
+    state = state_to_json(game)
+    for name, rows in state.items():
+        if isinstance(rows, list):
+            state[name] = [rows[(seat - by) % 4] for seat in range(4)]
+    other = state_from_json(state, ruleset)
+    for name in ("turn", "phase", "rolled", "dice", "credits_earned", "finished"):
+        other[name] = game[name]
+    other["seat"] = (game["seat"] + by) % 4
+    order = (game["finish_order"][: game["finished"]] + by) % 4
+    other["finish_order"][: len(order)] = order
+    return other
+
+
+def put(batch: Batch, states: Sequence[dict[str, Any]]) -> None:
+    """Make a batch whose caller plays all seats go on from STATEs, at the next seat's decision."""
+    assert batch.encoding.name == "steps"
+    batch.reset(0)
+    for game, state in zip(batch.games, states, strict=True):
+        game[()] = state_from_json(state, batch.ruleset)
+        game["phase"] = CHOOSE  # of a seat that received no dice and passes
+    batch.step(np.zeros(len(states), np.int64))
+    batch.step(np.full(len(states), END))
+
+
+def considered(
+    game: Record, encoding: Encoding, actions: Sequence[Any]
+) -> tuple[Record, list[Any], list[Any]]:
+    """Choose a turn by actions; return it and what was seen before each: observations and masks."""
+    games = np.array([game], GAME)
+    observations, masks, script = [], [], iter(actions)
+
+    def decide(seen: Any, legal: Any) -> Any:
+        observations.append(seen[0].copy())
+        masks.append(legal[0].copy())
+        return np.array([next(script)])
+
+    view = View(games, np.zeros(1, np.uint64), encoding.ruleset)
+    turns = choose_turns(view, encoding, decide)
+    assert next(script, None) is None, "the turn was complete before all actions were taken"
+    return turns[0], observations, masks
