@@ -100,6 +100,7 @@ def load_policy(folder: Path | str, ruleset: Ruleset, *, sample: bool = False) -
     Raises:
         PolicyError: it is not there, is damaged, or was made for other rules or observations.
     """
+    name = f"policy:{folder}"
     folder = Path(folder)
     if (folder / "policy" / MANIFEST_FILE).exists():
         folder = folder / "policy"
@@ -121,7 +122,7 @@ def load_policy(folder: Path | str, ruleset: Ruleset, *, sample: bool = False) -
     except Exception as error:
         raise PolicyError(f"{folder / WEIGHTS_FILE}: not the weights of this policy") from error
     network.eval()
-    return PolicyAgent(network, encoding, f"policy:{folder}", sample=sample)
+    return PolicyAgent(network, encoding, name, sample=sample)
 
 
 def _read_manifest(path: Path) -> Manifest:
