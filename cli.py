@@ -184,20 +184,20 @@ def train(
     ] = None,
 ) -> None:
     """Train a policy with PPO, measure it, and keep everything in a run folder."""
-    if (config is None) == (resume is None):
-        raise typer.BadParameter("give either a CONFIG to start or --resume DIR to go on")
-    if resume is not None and (assignments or out is not None):
-        raise typer.BadParameter("a resumed run keeps its configuration and folder")
     from retinue.training.config import load_config
     from retinue.training.measure import table_of
     from retinue.training.ppo import train as train_policy
     from retinue.training.run_folder import RunFolder, free_folder
 
     if resume is not None:
+        if config is not None or assignments or out is not None:
+            raise typer.BadParameter("a resumed run keeps its configuration and folder")
         run, chosen = RunFolder.open(resume)
-    else:
+    elif config is not None:
         chosen = load_config(config, assignments or [])
         run = RunFolder.create(out or free_folder(Path("runs") / config.stem), chosen)
+    else:
+        raise typer.BadParameter("give a CONFIG to start a run, or --resume DIR to go on with one")
     result = train_policy(chosen, run, resume=resume is not None)
     if result is None:
         _complain(f"interrupted; go on with: retinue train --resume {run.path}")

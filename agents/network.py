@@ -49,11 +49,13 @@ def masked_choice(
     Raises:
         ValueError: a part of a mask is empty.
     """
-    if any(not part.any(dim=1).all() for part in masks.split(list(nvec), dim=1)):
+    if any(not part.any(dim=1).all() for part in torch.split(masks, list(nvec), dim=1)):
         raise ValueError("an action mask is empty: there is no legal choice")
     if sample:
         # The largest of logits plus Gumbel noise is a draw by the softmax of the logits.
         noise = -torch.empty_like(logits).exponential_().log()
         logits = logits + noise
     logits = logits.masked_fill(~masks, -torch.inf)
-    return torch.stack([part.argmax(dim=1) for part in logits.split(list(nvec), dim=1)], dim=1)
+    return torch.stack(
+        [part.argmax(dim=1) for part in torch.split(logits, list(nvec), dim=1)], dim=1
+    )

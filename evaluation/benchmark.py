@@ -38,10 +38,10 @@ class Row:
     max: float
 
     def __str__(self) -> str:
-        where = (
-            f"{self.name:16} batch {self.batch:5,}, {self.threads} thread{'s'[: self.threads - 1]}"
-        )
-        return f"{where:42} {self.median:12,.0f} {self.unit}  ({self.min:,.0f} to {self.max:,.0f})"
+        where = f"{self.name:17} batch {self.batch:5,}, {self.threads} thread(s)"
+        digits = 0 if self.median >= 10 else 2
+        median, low, high = (f"{each:,.{digits}f}" for each in (self.median, self.min, self.max))
+        return f"{where:42} {median:>12} {self.unit}  ({low} to {high})"
 
 
 @inner_jit

@@ -54,4 +54,5 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     try:
         yield update
     finally:
-        bar.stop()
+        if tasks:
+            bar.stop()

@@ -6,7 +6,6 @@ A module of its own, without the engine, so that a process that only compares st
 from __future__ import annotations
 
 import functools
-from array import array
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -62,7 +61,7 @@ def _compare_match(job: Job, match: int, counts: Counter[str]) -> str:
     length = job.lengths[match]
     rows = _rows(job, match, (*ROLL_KEYS, *FINISH_KEYS, "legal"))
     turns = [_turn(*choice) for choice in _rows(job, match, TURN_KEYS)]
-    states = [row.tobytes() for row in job.after[match]]
+    states = job.after[match].tolist()
     for number in range(length):
         seat, dice, rolled, earned, finished, finish_order, legal = rows[number]
         rolled, finish_order = rolled[:dice], finish_order[:finished]
@@ -76,7 +75,7 @@ def _compare_match(job: Job, match: int, counts: Counter[str]) -> str:
         problem = ""
         if engine != found:
             problem = f"seat, credits earned, who may move: engine {engine}, referee {found}"
-        elif states[number] != array("i", referee.numbers()).tobytes():
+        elif states[number] != referee.numbers():
             problem = _differences(job.after[match, number], referee)
         elif finish_order != referee.finish_order:
             problem = f"finished: engine {finish_order}, referee {referee.finish_order}"

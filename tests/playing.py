@@ -168,9 +168,7 @@ def _turn_of_legal(game: Record, action: Sequence[int]) -> Record | None:
     if not (0 <= action[0] <= 1 and 0 <= action[1] <= 12):
         return None
     plan_into(turn, action[0], action[1])
-    held = [
-        value for value, n in enumerate(game["store"][game["seat"]].tolist()) for _ in range(n)
-    ]
+    held = [value for value, n in enumerate(game["store"][game["seat"]].tolist()) for _ in range(n)]
     for choice, value in zip(action[2 : 2 + len(held)], held, strict=True):
         if not 0 <= choice <= 4:
             return None
@@ -214,9 +212,9 @@ def put(batch: Batch, states: Sequence[dict[str, Any]]) -> None:
     """Make a batch whose caller plays all seats go on from STATEs, at the next seat's decision."""
     assert batch.encoding.name == "steps"
     batch.reset(0)
-    for game, state in zip(batch.games, states, strict=True):
-        game[()] = state_from_json(state, batch.ruleset)
-        game["phase"] = CHOOSE  # of a seat that received no dice and passes
+    for index, state in enumerate(states):
+        batch.games[index] = state_from_json(state, batch.ruleset)
+    batch.games["phase"] = CHOOSE  # of seats that received no dice and pass
     batch.step(np.zeros(len(states), np.int64))
     batch.step(np.full(len(states), END))
 

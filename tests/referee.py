@@ -23,6 +23,7 @@ CHECKPOINTS = {
     **{offset: (9 + index, "other_entering") for index, offset in enumerate(OTHER_ENTERING)},
 }
 HOME_BIT = 11
+COLUMN = (0, 0, 0, 0, 1)  # of each piece, in a [Guard, Noble] pair (rules 4.1, 4.2)
 DIE = frozenset(range(1, 7))
 # The other three seats, going round from the next one (rules 1.2).
 SEATS_AFTER = [[(seat + ahead) % SEATS for ahead in (1, 2, 3)] for seat in range(SEATS)]
@@ -54,6 +55,7 @@ class Referee:
         self.turns_taken: list[int] = given["turns_taken"]
         self.clock_seconds: int = given["clock_seconds"]
         self.home: int = HOME_PATH + int(self.rules["home_path_tiles"])
+        self._scoring = {*CHECKPOINTS, MIDPOINT, self.home}
         order = sorted(range(SEATS), key=lambda seat: (self.turns_taken[seat], seat))
         self.finish_order: list[int] = [seat for seat in order if self._all_home(seat)]
         unfinished = [seat for seat in order if not self._all_home(seat)]
@@ -69,10 +71,12 @@ class Referee:
 
     def numbers(self) -> list[int]:
         """All numbers of the state in one row, in the order of STATE_KEYS, to compare it fast."""
-        tables = (self.position, self.midpoint, self.checkpoints, self.progression, self.store)
-        rows = [row for table in tables for row in table]
-        rows += [self.combat, self.bonus, self.credits, self.turns_taken, [self.clock_seconds]]
-        return list(itertools.chain.from_iterable(rows))
+        row: list[int] = []
+        for table in (self.position, self.midpoint, self.checkpoints, self.progression, self.store):
+            row += itertools.chain.from_iterable(table)
+        for part in (self.combat, self.bonus, self.credits, self.turns_taken):
+            row += part
+        return [*row, self.clock_seconds]
 
     @property
     def over(self) -> bool:
@@ -195,7 +199,7 @@ class Referee:
             self.finish_order.append(seat)
             bonus = int(self.rules["completion_bonus"][place])
             self.bonus[seat] += bonus
-            self._events.append({"type": "finish", **_scoring(bonus)})
+            self._events.append({"type": "finish", **_paid(bonus)})
         self.turns_taken[seat] += 1
         self.clock_seconds = max(0, self.clock_seconds - int(self.rules["turn_seconds"]))
         for following in SEATS_AFTER[seat]:
@@ -266,7 +270,7 @@ class Referee:
                 self.credits[self.seat] -= 1
         for piece in group:
             places[piece] = target
-        if target in CHECKPOINTS or target in (MIDPOINT, self.home):
+        if target in self._scoring:
             for piece in group:
                 self._score_place(piece)
 
@@ -292,7 +296,7 @@ class Referee:
             penalty = trimmed * int(self.rules["blockade_penalty"]) if penalised else 0
             self.combat[self.seat] -= penalty
             event: Event = {"type": "blocked", "piece": piece, "trimmed": trimmed}
-            self._events.append(event | _scoring(-penalty))
+            self._events.append(event | _paid(-penalty))
 
     def _stop(self, pieces: list[int], steps: int) -> None:
         """Guards stopping on a tile reached this turn capture what is there, once (rules 3.6)."""
@@ -309,7 +313,7 @@ class Referee:
                 points = self._capture_points(piece)
                 self.combat[self.seat] += points
                 event: Event = {"type": "capture", "seat": other, "piece": piece}
-                self._events.append({**event, **_scoring(points)})
+                self._events.append({**event, **_paid(points)})
             self._stacks = self._stacks_of_others()
 
     def _is_protected(self, place: int) -> bool:
@@ -334,7 +338,7 @@ class Referee:
         else:
             standing = "regular"
         past = "past" if self.midpoint[self.seat][NOBLE] else "before"
-        return int(self.rules["combat"][standing][past][_column(captured)])
+        return int(self.rules["combat"][standing][past][COLUMN[captured]])
 
     def _score_place(self, piece: int) -> None:
         """Score the checkpoint, if any, on which the piece has just arrived (rules 2.9, 4.1)."""
@@ -344,7 +348,7 @@ class Referee:
                 self.midpoint[self.seat][piece] = 1
                 self.checkpoints[self.seat][piece] = 0
                 points = self._add_progression(piece, "midpoint")
-                self._events.append({"type": "midpoint", "piece": piece, **_scoring(points)})
+                self._events.append({"type": "midpoint", "piece": piece, **_paid(points)})
             return
         bit, kind = (HOME_BIT, "home") if place == self.home else CHECKPOINTS[place]
         event: Event = {"type": "checkpoint", "piece": piece, "checkpoint": bit}
@@ -353,13 +357,13 @@ class Referee:
         new_in_cycle = not self.checkpoints[self.seat][piece] & (1 << bit)
         if new_in_cycle:
             self.checkpoints[self.seat][piece] |= 1 << bit
-            event |= _scoring(self._add_progression(piece, kind))
+            event |= _paid(self._add_progression(piece, kind))
         if new_in_cycle or kind == "home":
             self._events.append(event)
 
     def _add_progression(self, piece: int, kind: str) -> int:
         """Add a checkpoint's points to the piece's progression score (rules 4.1)."""
-        points = int(self.rules["progression"][kind][_column(piece)])
+        points = int(self.rules["progression"][kind][COLUMN[piece]])
         self.progression[self.seat][piece] += points
         return points
 
@@ -384,7 +388,7 @@ def _offset_for(viewer: int, seat: int, offset: int) -> int:
     return (offset + 17 * (seat - viewer)) % LOOP
 
 
-def _scoring(points: int) -> Event:
+def _paid(points: int) -> Event:
     """The points of an event that scores; one that does not has none."""
     return {"points": points} if points else {}
 
@@ -392,8 +396,3 @@ def _scoring(points: int) -> Event:
 def _larger_first(groups: Iterable[list[int]]) -> list[list[int]]:
     """Larger groups first, then the one with the lowest piece number (rules 3.3.3, 3.3.5)."""
     return sorted(groups, key=lambda group: (-len(group), min(group)))
-
-
-def _column(piece: int) -> int:
-    """Which number of a [Guard, Noble] pair holds for the piece (rules 4.1, 4.2)."""
-    return 1 if piece == NOBLE else 0

@@ -94,12 +94,14 @@ def policy_of(model: MaskablePPO, hidden: tuple[int, ...]) -> PolicyNetwork:
 def capture(model: MaskablePPO, environment: RetinueVecEnv) -> dict[str, Any]:
     """Return all that a run needs to go on exactly: learner, chance, matches, counters.
 
-    Tensors and plain data only, so that it loads without running code.
+    Tensors and plain data only, so that it loads without running code. The learner's own tensors
+    are not copied: what is returned is good until the next update.
     """
-    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002 - SB3 uses it
+    generator: Any = np.random.get_state(legacy=True)  # noqa: NPY002 - SB3 draws from it
+    kind, keys, position, has_gauss, gauss = generator
     snapshot = environment.snapshot()
     return {
-        "policy": {name: each.clone() for name, each in model.policy.state_dict().items()},
+        "policy": model.policy.state_dict(),
         "optimizer": model.policy.optimizer.state_dict(),
         "decisions": model.num_timesteps,
         "updates": model._n_updates,
