@@ -42,7 +42,7 @@ types: $(STAMP) ## Check types
 	ln -s "$(CURDIR)" "$$link"; \
 	echo "mypy, strict, through a link named retinue"; \
 	$(BIN)/mypy --exclude /tests/ "$$link"; \
-	MYPYPATH="$${link%/*}" $(BIN)/mypy tests
+	MYPYPATH="tests:$${link%/*}" $(BIN)/mypy --explicit-package-bases tests
 
 format: $(STAMP) ## Format, and repair what lint can
 	$(BIN)/ruff check --fix .
