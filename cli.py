@@ -186,6 +186,7 @@ def train(
     """Train a policy with PPO, measure it, and keep everything in a run folder."""
     from retinue.training.config import load_config
     from retinue.training.measure import table_of
+    from retinue.training.ppo import check_names
     from retinue.training.ppo import train as train_policy
     from retinue.training.run_folder import RunFolder, free_folder
 
@@ -195,6 +196,7 @@ def train(
         run, chosen = RunFolder.open(resume)
     elif config is not None:
         chosen = load_config(config, assignments or [])
+        check_names(chosen)
         run = RunFolder.create(out or free_folder(Path("runs") / config.stem), chosen)
     else:
         raise typer.BadParameter("give a CONFIG to start a run, or --resume DIR to go on with one")
@@ -223,6 +225,8 @@ def bench(
     from retinue.evaluation.benchmark import benchmark_engine, machine, to_json
 
     _ruleset(mode, None)
+    if json_file is not None and not json_file.parent.is_dir():
+        raise typer.BadParameter(f"{json_file}: there is no folder {json_file.parent}")
     about = machine()
     print(", ".join(f"{name} {value}" for name, value in about.items()))
     rows = []

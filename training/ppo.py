@@ -32,6 +32,17 @@ def ruleset_of(config: TrainConfig) -> Ruleset:
     return load_ruleset(config.rules or config.mode)
 
 
+def check_names(config: TrainConfig) -> None:
+    """Look up the rules and agents that a configuration names, before anything is made.
+
+    Raises:
+        ValueError: one of them does not exist.
+    """
+    ruleset = ruleset_of(config)
+    for name in (*config.opponents, *config.evaluation.against):
+        make_agent(name, ruleset)
+
+
 def make_vec_env(config: TrainConfig) -> RetinueVecEnv:
     """Return the training environment of a configuration.
 

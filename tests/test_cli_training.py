@@ -1,0 +1,103 @@
+"""`retinue train` and `retinue bench`, run as a user runs them."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from retinue.cli import main
+
+COMMAND = [sys.executable, "-m", "retinue.cli"]
+TINY = [
+    *("--set", "environments=16", "--set", "network=[16]", "--set", "ppo.rollout_steps=16"),
+    *("--set", "ppo.batch_size=64", "--set", "ppo.epochs=1", "--set", "evaluation.every=512"),
+    *("--set", "evaluation.blocks=1", "--set", "evaluation.final_blocks=1"),
+]
+
+
+def retinue(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_training_ends_with_a_table_and_a_policy(tmp_path: Path) -> None:
+    done = retinue("train", "quick", *TINY, "--set", "decisions=1024", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "first places (par 25%)" in done.stdout
+    assert (tmp_path / "runs" / "quick" / "policy" / "policy.pt").exists()
+    assert "Training in runs/quick with 1 engine and 1 torch threads" in done.stderr
+    played = retinue(
+        *("play", "--agents", "policy:runs/quick,racer,random,random", "--matches", "4"),
+        folder=tmp_path,
+    )
+    assert played.returncode == 0, played.stderr
+    assert "policy:" in played.stdout
+
+
+def test_ctrl_c_keeps_the_run_and_resume_ends_it(tmp_path: Path) -> None:
+    arguments = [*COMMAND, "train", "quick", *TINY, "--set", "decisions=30000", "--out", "run"]
+    process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    measured = tmp_path / "run" / "metrics.jsonl"
+    deadline = time.monotonic() + 60
+    while not measured.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "go on with: retinue train --resume run" in errors
+    assert "Traceback" not in errors
+    done = retinue("train", "--resume", "run", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line)["decisions"] for line in measured.read_text().splitlines()]
+    assert lines == sorted(set(lines))
+    assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["decisions"] >= 30000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train"], "give a CONFIG"),
+        (["train", "nowhere.yaml"], "nowhere.yaml: No such file"),
+        (["train", "nowhere"], "nowhere"),
+        (["train", "quick", "--resume", "x"], "keeps its configuration"),
+        (["train", "--resume", "x"], "no checkpoint"),
+        (["train", "quick", "--set", "ppo.epoch=3"], "did you mean epochs"),
+        (["train", "quick", "--set", "opponents=[racerr]"], "did you mean racer"),
+        (["train", "quick", "--set", "rules=none.yaml"], "none.yaml"),
+        (["train", "quick", "--out", "."], "exists already"),
+        (["bench", "--mode", "chess"], "unknown mode"),
+        (["bench", "--json", "no/where.json", "--quick", "--no-training"], "no/where.json"),
+    ],
+)
+def test_bad_input_is_one_line(
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "something").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["something"]
+
+
+def test_benchmarks_are_written_as_json(tmp_path: Path) -> None:
+    done = retinue("bench", "--quick", "--no-training", "--json", "bench.json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "bench.json").read_text())
+    assert {"processor", "cores", "threads", "python", "numba"} <= set(figures["machine"])
+    names = {row["name"] for row in figures["rows"]}
+    assert names == {"batch/steps", "batch/turn", "gym/steps", "matches/racer"}
+    for row in figures["rows"]:
+        assert set(row) == {"name", "batch", "threads", "unit", "median", "min", "max"}
+        assert 0 < row["min"] <= row["median"] <= row["max"]
+    assert "batch/steps" in done.stdout
