@@ -218,7 +218,7 @@ def bench(
         bool, typer.Option("--training/--no-training", help="Time training too (minutes).")
     ] = True,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A tenth of the work: to try it, not to quote.")
+        bool, typer.Option("--quick", help="A fraction of the work: to try it, not to quote.")
     ] = False,
 ) -> None:
     """Measure the speed of engine, environments and training on this machine."""

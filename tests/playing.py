@@ -4,11 +4,13 @@ What actions mean is written here a second time, from the words of ``docs/enviro
 legal is left to ``engine.judge``, which is asked about the completed turn.
 """
 
+import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from positions import BRAWL, JOURNEY, NOBLE, any_rules, any_state
 from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
 from retinue.envs.chooser import choose_turns
@@ -22,7 +24,7 @@ from retinue.envs.game.state import (
     state_from_json,
     state_to_json,
 )
-from retinue.envs.opponents import View
+from retinue.envs.opponents import Opponent, View
 
 PLANS, GIVES, END = 26, 24, 50
 """Plans are the actions below 26; then come 24 that give a roll; 50 ends the turn."""
@@ -57,6 +59,15 @@ class Dealer:
         numbers = np.array([source.random(len(self._nvec)) for source in self._sources])
         actions = pick(masks, numbers, self._nvec)
         return actions[:, 0] if len(self._nvec) == 1 else actions
+
+
+def ask(agent: Opponent, batch: Batch) -> Any:
+    """Return what an agent would choose, as actions of ``turn``; games that are over pass."""
+    view = View(batch.games.copy(), np.zeros(batch.num_games, np.uint64), batch.ruleset)
+    turns = agent.choose(view, np.random.default_rng(0))
+    turns[batch.terminated] = empty_turn()
+    pairs = zip(turns, batch.games, strict=True)
+    return np.array([turn_action(turn, game, batch.ruleset) for turn, game in pairs])
 
 
 # --- Turns as actions
@@ -191,6 +202,37 @@ def turn_mask(game: Record, ruleset: Ruleset) -> Any:
 
 
 # --- Positions
+
+
+def any_position(chance: random.Random, ruleset: Ruleset | None = None) -> tuple[Record, Ruleset]:
+    """Return a crowded position at a seat's decision, under any rules unless they are given.
+
+    Often some of its pieces may not move.
+    """
+    ruleset = ruleset or chance.choice([JOURNEY, BRAWL, any_rules(chance)])
+    game = state_from_json(any_state(chance, ruleset), ruleset)
+    if chance.random() < 0.3:
+        game["position"][game["seat"], NOBLE] = ruleset.home
+    if chance.random() < 0.3:
+        game["credits"][game["seat"]] = chance.randint(0, 1)
+    game["phase"] = CHOOSE
+    return game, ruleset
+
+
+def any_turn(game: Record, ruleset: Ruleset, chance: random.Random) -> Record:
+    """Return a turn as random as the engine allows."""
+    turn = empty_turn()
+    turn["direction"] = chance.randrange(2)
+    if engine.noble_may_move(game, ruleset.packed):
+        turn["noble_steps"] = chance.randrange(7)
+        turn["noble_after"] = turn["noble_steps"] > 0 and chance.random() < 0.5
+    legal = engine.legal_guards(game, ruleset.packed)
+    guards = [guard for guard in range(4) if legal >> guard & 1]
+    for value, held in enumerate(game["store"][game["seat"]].tolist()):
+        for _ in range(held if guards else 0):
+            if chance.random() < 0.7:
+                turn["rolls"][chance.choice(guards), value] += 1
+    return turn
 
 
 def turned(game: Record, by: int, ruleset: Ruleset) -> Record:

@@ -15,6 +15,8 @@ from playing import (
     PLANS,
     Dealer,
     Draft,
+    any_position,
+    any_turn,
     considered,
     is_legal,
     put,
@@ -29,7 +31,7 @@ from retinue.envs.batch import Batch
 from retinue.envs.game import engine
 from retinue.envs.game.events import SILENT
 from retinue.envs.game.ruleset import MAX_STORE, Ruleset
-from retinue.envs.game.state import CHOOSE, Record, empty_turn, state_from_json
+from retinue.envs.game.state import CHOOSE, Record, empty_turn
 
 MODES = pytest.mark.parametrize("ruleset", [JOURNEY, BRAWL], ids=["journey", "brawl"])
 ALL_SEATS = (0, 1, 2, 3)
@@ -40,34 +42,6 @@ FAR = [2**32, 2**32 + 13, 2**32 + END, -(2**32), 2**40 + 27, 2**63 - 1, -(2**63)
 
 def four_hands(ruleset: Ruleset, encoding: str, games: int = 1) -> Batch:
     return Batch(ruleset, games, encoding=encoding, seats=ALL_SEATS, threads=1)
-
-
-def any_position(chance: random.Random) -> tuple[Record, Ruleset]:
-    """A crowded position at a seat's decision, in which some pieces may not move."""
-    ruleset = chance.choice([JOURNEY, BRAWL, any_rules(chance)])
-    game = state_from_json(any_state(chance, ruleset), ruleset)
-    if chance.random() < 0.3:
-        game["position"][game["seat"], NOBLE] = ruleset.home
-    if chance.random() < 0.3:
-        game["credits"][game["seat"]] = chance.randint(0, 1)
-    game["phase"] = CHOOSE
-    return game, ruleset
-
-
-def any_turn(game: Record, ruleset: Ruleset, chance: random.Random) -> Record:
-    """A turn as random as the engine allows."""
-    turn = empty_turn()
-    turn["direction"] = chance.randrange(2)
-    if engine.noble_may_move(game, ruleset.packed):
-        turn["noble_steps"] = chance.randrange(7)
-        turn["noble_after"] = turn["noble_steps"] > 0 and chance.random() < 0.5
-    legal = engine.legal_guards(game, ruleset.packed)
-    guards = [guard for guard in range(4) if legal >> guard & 1]
-    for value, held in enumerate(game["store"][game["seat"]].tolist()):
-        for _ in range(held if guards else 0):
-            if chance.random() < 0.7:
-                turn["rolls"][chance.choice(guards), value] += 1
-    return turn
 
 
 # --- Masks

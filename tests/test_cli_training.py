@@ -14,7 +14,7 @@ from retinue.cli import main
 COMMAND = [sys.executable, "-m", "retinue.cli"]
 TINY = [
     *("--set", "environments=16", "--set", "network=[16]", "--set", "ppo.rollout_steps=16"),
-    *("--set", "ppo.batch_size=64", "--set", "ppo.epochs=1", "--set", "evaluation.every=512"),
+    *("--set", "ppo.batch_size=64", "--set", "ppo.epochs=1", "--set", "evaluation.every=4096"),
     *("--set", "evaluation.blocks=1", "--set", "evaluation.final_blocks=1"),
 ]
 
@@ -40,7 +40,7 @@ def test_training_ends_with_a_table_and_a_policy(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_the_run_and_resume_ends_it(tmp_path: Path) -> None:
-    arguments = [*COMMAND, "train", "quick", *TINY, "--set", "decisions=30000", "--out", "run"]
+    arguments = [*COMMAND, "train", "quick", *TINY, "--set", "decisions=16384", "--out", "run"]
     process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     measured = tmp_path / "run" / "metrics.jsonl"
     deadline = time.monotonic() + 60
@@ -55,7 +55,7 @@ def test_ctrl_c_keeps_the_run_and_resume_ends_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line)["decisions"] for line in measured.read_text().splitlines()]
     assert lines == sorted(set(lines))
-    assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["decisions"] >= 30000
+    assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["decisions"] >= 16384
 
 
 @pytest.mark.parametrize(

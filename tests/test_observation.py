@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playing import END, Dealer, Draft, considered, step_actions, turn_action, turned
+from playing import (
+    END,
+    Dealer,
+    Draft,
+    any_position,
+    any_turn,
+    considered,
+    step_actions,
+    turn_action,
+    turned,
+)
 from positions import (
     BRAWL,
     G1,
@@ -24,7 +34,6 @@ from positions import (
     RED,
     YELLOW,
     Scene,
-    any_rules,
     any_state,
     changed,
 )
@@ -48,24 +57,8 @@ EVERY_RULESET = pytest.mark.parametrize("ruleset", RULESETS.values(), ids=RULESE
 EVERY_ENCODING = pytest.mark.parametrize("encoding", ENCODINGS)
 
 
-def any_position(chance: random.Random, ruleset: Ruleset | None = None) -> tuple[Record, Ruleset]:
-    """A crowded position at a seat's decision."""
-    ruleset = ruleset or chance.choice([*RULESETS.values(), any_rules(chance)])
-    game = state_from_json(any_state(chance, ruleset), ruleset)
-    game["phase"] = CHOOSE
-    return game, ruleset
-
-
-def any_turn(game: Record, ruleset: Ruleset, chance: random.Random) -> list[int]:
-    """A legal turn as actions of ``steps``."""
-    draft, action = Draft(game, ruleset), -1
-    actions = []
-    while action != END:
-        legal = np.flatnonzero(draft.mask()).tolist()
-        action = chance.choice(legal)
-        draft.add(action)
-        actions.append(action)
-    return actions
+def close(found: Any, expected: Any, name: str = "") -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6, err_msg=name)
 
 
 # --- Layout
@@ -180,15 +173,10 @@ def expected_sections(game: Record, ruleset: Ruleset) -> dict[str, Any]:
     }
 
 
-def check_sections(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    for name, values in expected.items():
-        assert found[name].dtype == np.float32
-        np.testing.assert_allclose(found[name], values, rtol=0, atol=2e-6, err_msg=name)
-
-
 @given(seed=st.integers(0, 2**32))
 def test_every_value_in_any_position_under_any_rules(seed: int) -> None:
-    game, ruleset = any_position(random.Random(seed))
+    chance = random.Random(seed)
+    game, ruleset = any_position(chance, chance.choice([None, LARGEST, SMALLEST]))
     rolls = [value for value, n in enumerate(game["store"][game["seat"]], 1) for _ in range(n)]
     rolls += [0] * (ruleset.store_capacity - len(rolls))
     expected = expected_sections(game, ruleset)
@@ -200,15 +188,17 @@ def test_every_value_in_any_position_under_any_rules(seed: int) -> None:
         _, observations, _ = considered(game, encoding, passive)
         found = encoding.layout().split(observations[0])
         assert found.keys() == {*expected, *last}
-        check_sections(found, expected | last)
+        for part, values in (expected | last).items():
+            assert found[part].dtype == np.float32
+            close(found[part], values, part)
 
 
 def test_a_position_made_by_hand() -> None:
     scene = Scene(
-        {(RED, G1): 0, (RED, G2): 7, (RED, G3): 50, (RED, G4): 70, (RED, NOBLE): 75}
+        {(RED, G1): 0, (RED, G2): 7, (RED, G3): 50, (RED, G4): 75, (RED, NOBLE): 70}
         | {(YELLOW, G1): 17},
         seat=RED,
-        midpoint=[(RED, G3), (RED, G4)],
+        midpoint=[(RED, G3), (RED, NOBLE)],
         progression={(RED, G2): 600, (YELLOW, G1): 50},
         checkpoints={(RED, G2): 0b10},
         combat=[0, -1000, 0, 3000],
@@ -218,59 +208,36 @@ def test_a_position_made_by_hand() -> None:
     )
     scene.game["phase"] = CHOOSE
     encoding = Encoding("steps", JOURNEY)
+    # Backward and 5 steps before, then three 3s to G1.
     _, observations, _ = considered(scene.game, encoding, [18, 28, 28, 28, END])
     seen = [encoding.layout().split(observation) for observation in observations]
-    way = 109  # backward from offset 33, past the Home path, round to it again and in
-    expected = {
-        "board": [
-            [0, 0, 1, 0, 71 / way, 76 / way, 1],
-            [0, 0, math.cos(14 * math.pi / 68), math.sin(14 * math.pi / 68), 64 / way, 83 / way, 1],
-            [
-                0,
-                0,
-                math.cos(100 * math.pi / 68),
-                -math.sin(36 * math.pi / 68),
-                21 / way,
-                58 / way,
-                0,
-            ],
-            [0, 3 / 8, 0, 0, 5 / way, 5 / way, 1],
-            [0, 1, 0, 0, 0, 0, 1],
-        ],
-    }
+    way = 109  # the longest: backward from offset 33, past the Home path and round to it again
     assert way == max(way_home(offset, False, False, 75) for offset in range(68))
-    np.testing.assert_allclose(seen[0]["board"][0], expected["board"], rtol=0, atol=1e-6)
-    in_the_yard = [1, 0, 0, 0, 72 / way, 77 / way, 1]
-    np.testing.assert_allclose(seen[0]["board"][1], [in_the_yard] * 5, rtol=0, atol=1e-6)
+    sine, cosine = math.sin(math.tau * 7 / 68), math.cos(math.tau * 7 / 68)
+    red = [
+        [0, 0, 1, 0, 71 / way, 76 / way, 1],
+        [0, 0, cosine, sine, 64 / way, 83 / way, 1],
+        [0, 0, -math.sin(math.tau / 68), -math.cos(math.tau / 68), 21 / way, 58 / way, 0],
+        [0, 1, 0, 0, 0, 0, 1],
+        [0, 3 / 8, 0, 0, 5 / way, 5 / way, 1],
+    ]
+    close(seen[0]["board"][0], red)
+    close(seen[0]["board"][1], [[1, 0, 0, 0, 72 / way, 77 / way, 1]] * 5)
     # Yellow is across Red, its entering tile two quarters on; its offset 17 is one quarter more.
-    np.testing.assert_allclose(seen[0]["board"][2, 0, 2:4], [0, -1], rtol=0, atol=1e-6)
-    assert seen[0]["midpoint"].tolist() == [[0, 0, 1, 1, 0], [0] * 5, [0] * 5, [0] * 5]
+    close(seen[0]["board"][2, 0, 2:4], [0, -1])
+    assert seen[0]["midpoint"].tolist() == [[0, 0, 1, 0, 1], [0] * 5, [0] * 5, [0] * 5]
     assert np.argwhere(seen[0]["checkpoints"]).tolist() == [[1, 1]]
-    assert seen[0]["progression"][0].tolist() == [0, 0.75, 0, 0, 0]
-    assert seen[0]["progression"][2, 0] == np.float32(0.2)
-    assert seen[0]["roll_store"].tolist() == [
-        [0, 0, 0.25, 0, 0, np.float32(1 / 12)],
-        *[[0] * 6] * 3,
-    ]
-    assert seen[0]["exit_credits"].tolist() == [0.25, 0.5, 0, 1]
-    np.testing.assert_allclose(
-        seen[0]["scores"],
-        [[-400 / 1400, -0.5], [0, 0], [3050 / 4050, 0.75], [0, 0]],
-        rtol=0,
-        atol=1e-6,
-    )
-    assert seen[0]["legal_guards"].tolist() == [1, 1, 1, 1]
+    close(seen[0]["progression"][:, :2], [[0, 0.75], [0, 0], [0.2, 0], [0, 0]])
+    close(seen[0]["roll_store"], [[0, 0, 3 / 12, 0, 0, 1 / 12], *[[0] * 6] * 3])
+    close(seen[0]["exit_credits"], [0.25, 0.5, 0, 1])
+    close(seen[0]["scores"], [[-400 / 1400, -0.5], [0, 0], [3050 / 4050, 0.75], [0, 0]])
+    assert seen[0]["legal_guards"].tolist() == [1, 1, 1, 0]
     assert seen[0]["clock"].tolist() == [0.25]
-    # The plan 18 is backward and 5 steps before; each 28 gives a 3 to G1.
-    rolls = [0, 0, 0.25, 0, 0, 1 / 12]
-    plans = [
-        [0, 0, 0, 0, 0, 0, 0, 0, *rolls],
-        [0, 1, 5 / 6, 0, 0, 0, 0, 0, *rolls],
-        [0, 1, 5 / 6, 0, 3 / 15, 0, 0, 0, 0, 0, 2 / 12, 0, 0, 1 / 12],
-        [0, 1, 5 / 6, 0, 6 / 18, 0, 0, 0, 0, 0, 1 / 12, 0, 0, 1 / 12],
-        [0, 1, 5 / 6, 0, 9 / 21, 0, 0, 0, 0, 0, 0, 0, 0, 1 / 12],
-    ]
-    np.testing.assert_allclose([each["plan"] for each in seen], plans, rtol=0, atol=1e-6)
+    plans = [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3 / 12, 0, 0, 1 / 12]]
+    for threes in range(4):
+        total = 3 * threes / (3 * threes + 12)
+        plans.append([0, 1, 5 / 6, 0, total, 0, 0, 0, 0, 0, (3 - threes) / 12, 0, 0, 1 / 12])
+    close([each["plan"] for each in seen], plans)
     for later in seen[1:]:
         assert all(np.array_equal(later[name], seen[0][name]) for name in seen[0] if name != "plan")
 
@@ -282,14 +249,14 @@ def test_all_values_stay_in_their_bounds(ruleset: Ruleset, encoding: str) -> Non
     batch.reset(3)
     deal, space = Dealer(batch.encoding, 3, range(16)), batch.layout.flat_space()
     reached = np.zeros(batch.layout.size)
-    while not batch.terminated.all():
+    ended = 0
+    while ended < 16:
         assert batch.observations.dtype == np.float32
         assert (batch.observations >= space.low).all()
         assert (batch.observations <= space.high).all()
         reached = np.maximum(reached, np.abs(batch.observations).max(axis=0))
-        ended = batch.step(deal(batch.masks))
-        if ended and not batch.terminated.all():
-            batch.start_next(np.flatnonzero(batch.terminated))
+        ended += batch.step(deal(batch.masks))
+        batch.start_next(np.flatnonzero(batch.terminated))
     assert (reached > 0).mean() > 0.7, "most numbers mean something in random play"
 
 
@@ -320,7 +287,7 @@ def test_what_a_turn_shows_is_what_a_fresh_look_shows(ruleset: Ruleset) -> None:
             seen.append(batch.observations[0].copy())
             legal.append(batch.masks[0].copy())
             shown = batch.layout.split(seen[-1])["plan"]
-            np.testing.assert_allclose(shown, draft.plan_section(), rtol=0, atol=1e-6)
+            close(shown, draft.plan_section())
             action = int(deal(batch.masks)[0]) if chance.random() < 0.95 else 99  # an illegal one
             actions.append(action)
             complete, _ = draft.add(action)
@@ -339,9 +306,8 @@ def test_what_a_turn_shows_is_what_a_fresh_look_shows(ruleset: Ruleset) -> None:
 def test_the_same_situation_looks_the_same_from_every_seat(seed: int) -> None:
     chance = random.Random(seed)
     game, ruleset = any_position(chance)
-    actions = any_turn(game, ruleset, chance)
+    actions = step_actions(any_turn(game, ruleset, chance))
     turn, seen, masks = considered(game, Encoding("steps", ruleset), actions)
-    assert step_actions(turn)[0] == actions[0]
     at_once = Encoding("turn", ruleset), [turn_action(turn, game, ruleset)]
     _, seen_at_once, masks_at_once = considered(game, *at_once)
     for by in (1, 2, 3):
@@ -364,8 +330,10 @@ def test_one_piece_elsewhere_looks_different() -> None:
         other, seat, piece = game.copy(), chance.randrange(4), chance.randrange(5)
         other["position"][seat, piece] = (game["position"][seat, piece] + 2) % 68
         passive = [[0] * (2 + ruleset.store_capacity)]
-        seen = [considered(each, Encoding("turn", ruleset), passive)[1] for each in (game, other)]
-        assert not np.array_equal(*seen)
+        encoding = Encoding("turn", ruleset)
+        _, seen, _ = considered(game, encoding, passive)
+        _, seen_there, _ = considered(other, encoding, passive)
+        assert not np.array_equal(seen, seen_there)
 
 
 # --- The dice seed
