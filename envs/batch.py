@@ -172,6 +172,7 @@ class Batch:
         illegal: bool ``(n,)``: the action just taken was not legal (see ``envs.actions``).
         seats: int32 ``(n,)``, the seat whose decision is due, or that decided last.
         control: int32 ``(n, 4)``, -1 where the caller sits, else the index in ``opponents``.
+        seats_played: how many seats of each match are the caller's.
         final_rewards, final_totals, final_places: of matches that have ended, for all seats;
             float64, int32 and int32, ``(n, 4)``.
 
@@ -230,6 +231,7 @@ class Batch:
         self._rng = np.random.default_rng()
         self._all = np.arange(num_games)
         self._parts = len(self.encoding.nvec)
+        self.seats_played = 1 if mask == ANY_SEAT else 0 if mask == NO_SEAT else mask.bit_count()
         self._allocate(mask, DRAWS.index(draw))
 
     def _allocate(self, seats: int, draw: int) -> None:
@@ -310,7 +312,7 @@ class Batch:
             IllegalTurn: an agent chose an illegal turn; the message names it.
         """
         control = np.asarray(control)
-        if self._arguments["seats"] != NONE:
+        if self.seats_played:
             raise ValueError(f'whole matches are played out only with seats="{NONE}"')
         if control.min() < 0 or control.max() >= len(self.opponents):
             raise ValueError(f"control must be 0 to {len(self.opponents) - 1}")

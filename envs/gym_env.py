@@ -97,6 +97,8 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
             reward=Reward(reward, reward_scale),
             threads=1,
         )
+        if not self.batch.seats_played:
+            raise ValueError("an environment needs a seat for its caller")
         self.layout = self.batch.layout
         self.render_mode = render_mode
         self.action_space = self.batch.encoding.action_space()

@@ -93,7 +93,7 @@ SLOT = np.dtype(
                 ("complete", "u1"),  # the turn under consideration is (consider only)
                 ("illegal", "u1"),
                 ("reward", "f8"),
-                ("action", "i4", (MAX_PARTS,)),
+                ("action", "i8", (MAX_PARTS,)),
                 ("mask", "u1", (MAX_MASK,)),
                 ("observation", "f4", (MAX_SIZE,)),
                 ("control", "i4", (SEATS,)),  # CALLER or an agent's index

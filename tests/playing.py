@@ -5,7 +5,7 @@ legal is left to ``engine.judge``, which is asked about the completed turn.
 """
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,13 @@ from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import (
     CHOOSE,
     GAME,
+    TURN,
     Record,
     empty_turn,
     state_from_json,
     state_to_json,
 )
+from retinue.envs.gym_env import RetinueEnv
 from retinue.envs.opponents import Opponent, View
 
 PLANS, GIVES, END = 26, 24, 50
@@ -68,6 +70,99 @@ def ask(agent: Opponent, batch: Batch) -> Any:
     turns[batch.terminated] = empty_turn()
     pairs = zip(turns, batch.games, strict=True)
     return np.array([turn_action(turn, game, batch.ruleset) for turn, game in pairs])
+
+
+Trace = dict[str, Any]
+"""What a caller saw and got, by name: arrays whose first axes are the decision and the game."""
+SEEN = ("observations", "masks", "seats")
+GOT = ("rewards", "terminated", "illegal", "seats", "observations", "final_rewards")
+
+
+def trace(
+    batch: Batch, deal: Dealer, decisions: int, between: Callable[[int], object] = lambda _: None
+) -> Trace:
+    """Play on for some decisions, each ended match followed by the next; return what happened.
+
+    Args:
+        batch: it has been reset.
+        deal: draws the actions.
+        decisions: how many.
+        between: is called before each decision, with its number.
+    """
+    rows: dict[str, list[Any]] = {}
+
+    def note(when: str, names: Sequence[str]) -> None:
+        for name in names:
+            rows.setdefault(f"{name} {when}", []).append(getattr(batch, name).copy())
+
+    for number in range(decisions):
+        between(number)
+        note("before", SEEN)
+        batch.step(deal(batch.masks))
+        note("after", GOT)
+        batch.start_next(np.flatnonzero(batch.terminated))
+    arrays = {name: np.array(values) for name, values in rows.items()}
+    # Until a match has ended its final rewards are those of the one before.
+    arrays["final_rewards after"] *= arrays["terminated after"][..., None]
+    return arrays
+
+
+def env_trace(env: RetinueEnv, deal: Dealer, seed: int, decisions: int) -> Trace:
+    """Return what :func:`trace` would of a batch that held this one environment's match."""
+    rows: dict[str, list[Any]] = {}
+
+    def note(**values: Any) -> None:
+        for name, value in values.items():
+            when, _, what = name.partition("_")
+            rows.setdefault(f"{what} {when}", []).append([value])
+
+    observation, info = env.reset(seed=seed)
+    for _ in range(decisions):
+        mask = env.action_masks()
+        note(before_observations=observation, before_masks=mask, before_seats=info["seat"])
+        observation, reward, terminated, _, info = env.step(deal(mask[None])[0])
+        note(after_rewards=reward, after_terminated=terminated, after_seats=info["seat"])
+        note(after_illegal=info["illegal_action"], after_observations=observation)
+        note(after_final_rewards=info["rewards"] if terminated else np.zeros(4))
+        if terminated:
+            observation, info = env.reset()
+    return {name: np.array(values) for name, values in rows.items()}
+
+
+def check_same(first: Trace, second: Trace) -> None:
+    """Check that two traces are equal in everything."""
+    assert first.keys() == second.keys()
+    for name, values in first.items():
+        assert np.array_equal(values, second[name]), name
+
+
+def games_of(traced: Trace, games: Any) -> Trace:
+    """Return the part of a trace that is about some games."""
+    return {name: values[:, games] for name, values in traced.items()}
+
+
+class PlainAgent:
+    """An agent outside the kernels that lets a policy choose, game by game.
+
+    Args:
+        name: what it is called.
+        choose: ``choose(game, rules, key, turn)``.
+    """
+
+    compiled = None
+
+    def __init__(self, name: str, choose: Callable[..., object]) -> None:
+        self.name = name
+        self._choose = choose
+
+    def choose(self, view: View, rng: np.random.Generator) -> Any:
+        """Return the turns; the games, which are the agent's own copy, are spoilt."""
+        turns = np.zeros(len(view.games), TURN)
+        for game, key, turn in zip(view.games, view.keys, turns, strict=True):
+            assert game["phase"] == CHOOSE
+            self._choose(game, view.ruleset.packed, key, turn)
+        view.games[:] = np.zeros(1, GAME)
+        return turns
 
 
 # --- Turns as actions

@@ -17,10 +17,13 @@ from retinue.envs.rewards import REWARD_MODES, Reward
 
 RACER, RANDOM, SPREAD = (make_agent(name, JOURNEY) for name in ("racer", "random", "spread"))
 BY_PLACE = {1: 1.0, 2: 1 / 3, 3: -1 / 3, 4: -1.0}
-EXACTLY = {"rel": 0, "abs": 1e-9}
 EVERY_MODE = pytest.mark.parametrize("mode", REWARD_MODES)
 NOBLE_ONLY = changed(JOURNEY, dice=[[12, 0]], clock_seconds=120, turn_seconds=10)
 """No dice, and three turns for each seat."""
+
+
+def exactly(number: float) -> Any:
+    return pytest.approx(number, rel=0, abs=1e-9)
 
 
 def value(game: Record, seat: int, mode: str) -> float:
@@ -59,7 +62,7 @@ class Ledger:
             assert reward == 0, "the first decision pays nothing"
             self.happened["worth something before its first decision"] += now != 0
         else:
-            assert reward == pytest.approx((now - self.worth[seat]) / self.scale, **EXACTLY)
+            assert reward == exactly((now - self.worth[seat]) / self.scale)
             self.worth[seat] = now
             was = self.places[seat]
             self.happened["captured since"] += bool(np.any((was >= 0) & (game.position[seat] < 0)))
@@ -79,7 +82,7 @@ class Ledger:
                 assert final == 0, "nobody else's seat is paid"
                 continue
             expected = value(game, seat, self.mode) / self.scale
-            assert self.paid[seat] + final == pytest.approx(expected, **EXACTLY)
+            assert self.paid[seat] + final == exactly(expected)
             early = game["turns_taken"][seat] < max(game["turns_taken"]) - 1
             self.happened["finished early"] += bool(early)
             self.happened["owed at the end"] += seat != last and final != 0

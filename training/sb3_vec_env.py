@@ -24,9 +24,14 @@ class RetinueVecEnv(VecEnv):
     Args:
         batch: with one seat for the caller (a number or ``"any"``).
         seed: of the matches after the first ``reset``; see :meth:`seed`.
+
+    Raises:
+        ValueError: the batch's caller has not exactly one seat.
     """
 
     def __init__(self, batch: Batch, seed: int | None = None) -> None:
+        if batch.seats_played != 1:
+            raise ValueError(f"a learner plays one seat of each match, not {batch.seats_played}")
         self.batch = batch
         self.render_mode = None
         super().__init__(batch.num_games, batch.layout.flat_space(), batch.encoding.action_space())
