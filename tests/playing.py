@@ -4,6 +4,7 @@ What actions mean is written here a second time, from the words of ``docs/enviro
 legal is left to ``engine.judge``, which is asked about the completed turn.
 """
 
+import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -136,6 +137,11 @@ def check_same(first: Trace, second: Trace) -> None:
         assert np.array_equal(values, second[name]), name
 
 
+def as_text(shown: Any) -> str:
+    """Return lists, tuples and arrays of numbers as text, to compare them."""
+    return json.dumps(shown, default=lambda array: array.tolist())
+
+
 def games_of(traced: Trace, games: Any) -> Trace:
     """Return the part of a trace that is about some games."""
     return {name: values[:, games] for name, values in traced.items()}
@@ -162,6 +168,26 @@ class PlainAgent:
             assert game["phase"] == CHOOSE
             self._choose(game, view.ruleset.packed, key, turn)
         view.games[:] = np.zeros(1, GAME)
+        return turns
+
+
+class Outside:
+    """A compiled agent that kernels cannot call."""
+
+    compiled = None
+
+    def __init__(self, agent: Any) -> None:
+        self.name, self.choose = agent.name, agent.choose
+
+
+class Drawing:
+    """Draws from the generator that environments hand to agents."""
+
+    name, compiled = "drawing", None
+
+    def choose(self, view: View, rng: np.random.Generator) -> Any:
+        turns = np.zeros(len(view.games), TURN)
+        turns["direction"] = rng.integers(2, size=len(turns))
         return turns
 
 

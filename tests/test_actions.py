@@ -273,6 +273,16 @@ def test_actions_of_unsigned_and_narrow_integers_are_taken() -> None:
 # --- Their form
 
 
+@pytest.mark.parametrize("actions", [np.zeros(2, int), np.zeros((3, 2), int), np.zeros(3)])
+def test_actions_of_another_form_are_refused(actions: Any) -> None:
+    batch = four_hands(JOURNEY, "steps", 3)
+    batch.reset(1)
+    before = batch.save_matches()
+    with pytest.raises(ValueError, match=r"actions must be integers of shape \(3, 1\)"):
+        batch.step(actions)
+    assert batch.save_matches() == before
+
+
 @MODES
 def test_the_spaces_have_the_documented_sizes(ruleset: Ruleset) -> None:
     steps, turn = (Encoding(name, ruleset) for name in ("steps", "turn"))

@@ -10,6 +10,7 @@ the user's cache folder, in a sub-folder named after a digest of all sources tha
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import re
@@ -20,7 +21,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import llvmlite.ir
 import numba
@@ -182,29 +183,37 @@ class Callback:
         arguments: the NumPy dtypes of its arguments.
     """
 
-    _interpreted: ClassVar[list[Callable[..., int]]] = []
-
     def __init__(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
         self.function = function
         self.arguments = tuple(np.dtype(each) for each in arguments)
-        self._compiled: int | None = None
+        self._address = 0
 
     @property
     def address(self) -> int:
         """Where :func:`call_at` finds the function, which is compiled when this is first asked."""
-        if self._compiled is None:
-            self._compiled = self._compile()
-        return self._compiled
+        if not self._address:
+            self._address = _address_of(self.function, self.arguments)
+        return self._address
 
-    def _compile(self) -> int:
-        if not ENABLED:
-            self._interpreted.append(self.function)
-            return len(self._interpreted)
-        signature = types.int64(*(numba.from_dtype(each) for each in self.arguments))
-        with _our_cache() as cache, _NOTICE.around(self.function.__name__):
-            # The address is good for as long as this object lives.
-            self._kept = numba.cfunc(signature, **_OPTIONS, **cache)(self.function)
-        return int(self._kept.address)  # type: ignore[arg-type] # it is compiled by now
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave the address behind: a copy may wake up in another process."""
+        return type(self), (self.function, self.arguments)
+
+
+_kept: list[Any] = []
+"""What addresses point to; kept for good, since compiled code may hold the address."""
+
+
+@functools.cache
+def _address_of(function: Callable[..., int], arguments: tuple[Any, ...]) -> int:
+    if not ENABLED:
+        _kept.append(function)
+        return len(_kept)
+    signature = types.int64(*(numba.from_dtype(each) for each in arguments))
+    with _our_cache() as cache, _NOTICE.around(function.__name__):
+        compiled = numba.cfunc(signature, **_OPTIONS, **cache)(function)
+    _kept.append(compiled)
+    return int(compiled.address)  # type: ignore[arg-type] # it is compiled by now
 
 
 @intrinsic
@@ -231,7 +240,8 @@ else:
 
     def call_at(address: int, arguments: tuple[Any, ...]) -> int:
         """Call the :class:`Callback` at ``address``; give what it returns."""
-        return Callback._interpreted[address - 1](*arguments)
+        called: int = _kept[address - 1](*arguments)
+        return called
 
 
 class _CompileNotice(event.Listener):

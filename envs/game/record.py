@@ -15,7 +15,7 @@ from pydantic import Field
 from retinue.envs.game import board, engine
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.events import events_to_json, new_log
-from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.game.ruleset import MAX_STORE, Ruleset
 from retinue.envs.game.schema import StrictModel, from_json
 from retinue.envs.game.state import (
     OVER,
@@ -98,9 +98,9 @@ class TurnModel(StrictModel):
         for guard, values in enumerate(self.guards):
             if list(values) != sorted(values):
                 raise ValueError(f"guards[{guard}]: {list(values)} is not ascending")
+            if len(values) > MAX_STORE:
+                raise ValueError(f"guards[{guard}]: more rolls than any store can hold")
             for value in values:
-                if turn["rolls"][guard, value - 1] == np.iinfo(np.int8).max:
-                    raise ValueError(f"guards[{guard}]: more rolls than any store can hold")
                 turn["rolls"][guard, value - 1] += 1
         return turn
 

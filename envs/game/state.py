@@ -62,10 +62,10 @@ TURN = np.dtype(
         np.record,
         np.dtype(
             [
-                ("direction", "i1"),  # board.FORWARD or board.BACKWARD
-                ("noble_steps", "i1"),  # 0 to 6
-                ("noble_after", "i1"),  # 1: the Noble moves after the Guards
-                ("rolls", "i1", (GUARDS, 6)),  # how many rolls of each value each Guard gets
+                ("direction", "i4"),  # board.FORWARD or board.BACKWARD
+                ("noble_steps", "i4"),  # 0 to 6
+                ("noble_after", "i4"),  # 1: the Noble moves after the Guards
+                ("rolls", "i2", (GUARDS, 6)),  # how many rolls of each value each Guard gets
             ],
             align=True,
         ),
