@@ -23,8 +23,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -c constraints.txt -e '.[dev]'
 	@touch $@
 
-train: $(STAMP) ## Train a bot: the quick recipe, or CONFIG=path
-	$(BIN)/retinue train $(CONFIG)
+train: $(STAMP) ## Train a bot: the quick recipe, or CONFIG=path; ARGS goes to retinue train
+	$(BIN)/retinue train $(CONFIG) $(ARGS)
 
 test: $(STAMP) ## Run the tests; ARGS goes to pytest
 	$(BIN)/pytest $(ARGS)

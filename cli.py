@@ -8,13 +8,16 @@ interrupted (Ctrl-C). A traceback is a bug.
 
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+import typer.core
 
 from retinue import __version__
+from retinue.evaluation.text import printable
 
 DONE: Final = 0
 DOES_NOT_FIT: Final = 1
@@ -22,8 +25,21 @@ BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
 LARGEST_SEED: Final = 2**53 - 1
 
+
+class _Commands(typer.core.TyperGroup):
+    """Answers Ctrl-C, which typer would turn into a bare exit code, with a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
+
 app = typer.Typer(
     name="retinue",
+    cls=_Commands,
     add_completion=False,
     help="Train, compare and supply bots for a four-seat race-and-capture board game.",
     epilog="Example: retinue play --agents racer,random,random,random --matches 1000",
@@ -125,7 +141,7 @@ def replay(
     if verify:
         with progress_bar("records") as on_progress:
             verdict = verify_records(found, on_progress)
-        print(verdict)
+        print(printable(str(verdict)))
         if verdict.refused:
             _complain(str(verdict.refused[0]))
             raise typer.Exit(DOES_NOT_FIT)
@@ -195,6 +211,7 @@ def train(
             raise typer.BadParameter("a resumed run keeps its configuration and folder")
         run, chosen = RunFolder.open(resume)
     elif config is not None:
+        _refuse_unknown_name(config)
         chosen = load_config(config, assignments or [])
         check_names(chosen)
         run = RunFolder.create(out or free_folder(Path("runs") / config.stem), chosen)
@@ -205,7 +222,7 @@ def train(
         _complain(f"interrupted; go on with: retinue train --resume {run.path}")
         raise typer.Exit(INTERRUPTED)
     _print(table_of(result))
-    print(f"The policy is in {run.policy}; let it play: --agents policy:{run.path},...")
+    print(printable(f"The policy is in {run.policy}; let it play: --agents policy:{run.path},..."))
 
 
 @app.command(epilog="Example: retinue bench --json bench.json")
@@ -225,8 +242,8 @@ def bench(
     from retinue.evaluation.benchmark import benchmark_engine, machine, to_json
 
     _ruleset(mode, None)
-    if json_file is not None and not json_file.parent.is_dir():
-        raise typer.BadParameter(f"{json_file}: there is no folder {json_file.parent}")
+    if json_file is not None:
+        _refuse_unwritable(json_file)
     about = machine()
     print(", ".join(f"{name} {value}" for name, value in about.items()))
     rows = []
@@ -242,7 +259,7 @@ def bench(
     if json_file is not None:
         import json
 
-        from retinue.envs.game.record import write_atomically
+        from retinue.envs.game.files import write_atomically
 
         write_atomically(json_file, json.dumps(to_json(rows, about), indent=2) + "\n")
 
@@ -264,15 +281,42 @@ def _ruleset(mode: str | None, file: Path | None) -> Any:
     return ruleset
 
 
+def _refuse_unknown_name(config: Path) -> None:
+    """Refuse a bare name that is no shipped configuration's; a path is for the loader to judge."""
+    from retinue.envs.game.schema import SchemaError
+    from retinue.training.config import SHIPPED
+
+    if config.suffix or len(config.parts) > 1:
+        return
+    names = sorted(Path(each.name).stem for each in SHIPPED.iterdir() if ".yaml" in each.name)
+    if str(config) not in names:
+        raise SchemaError(
+            f"unknown configuration {str(config)!r}: use a .yaml file or one of: {', '.join(names)}"
+        )
+
+
+def _refuse_unwritable(file: Path) -> None:
+    """Refuse a file that could not be written once the work for it is done."""
+    if file.is_dir():
+        raise typer.BadParameter(f"{file}: is a folder")
+    if not file.parent.is_dir():
+        raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
+    try:  # beside it and under a name as long, as it will be written
+        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}."):
+            pass
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: cannot be written: {error.strerror}") from error
+
+
 def _print(table: Any) -> None:
     from rich.console import Console
 
-    Console().print(table)
+    Console(markup=False, emoji=False).print(table)  # names and paths are to be read as they are
 
 
 def _complain(message: str) -> None:
     """Say on standard error, in one line, what is wrong."""
-    print(f"retinue: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    print(f"retinue: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
 
 
 def _input_errors() -> tuple[type[Exception], ...]:
@@ -297,7 +341,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(words, prog_name="retinue", standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort):  # before or after a subcommand's own work
+        _complain("interrupted")
         code = INTERRUPTED
     except _UsageError as error:
         path = error.ctx.command_path if error.ctx else "retinue"

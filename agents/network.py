@@ -4,9 +4,16 @@ It needs torch but no trainer, so a trained policy loads without Stable-Baseline
 """
 
 from collections.abc import Sequence
+from typing import Annotated, TypeAlias
 
 import torch
+from pydantic import Field
 from torch import nn
+
+Hidden: TypeAlias = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=65_536)], ...], Field(min_length=1, max_length=32)
+]
+"""Widths of hidden layers, within what a machine can hold, for models of configurations."""
 
 
 class PolicyNetwork(nn.Module):
@@ -32,16 +39,13 @@ class PolicyNetwork(nn.Module):
         return logits
 
 
-def masked_choice(
-    logits: torch.Tensor, masks: torch.Tensor, nvec: Sequence[int], *, sample: bool
-) -> torch.Tensor:
-    """Choose one legal action for each row.
+def masked_choice(logits: torch.Tensor, masks: torch.Tensor, nvec: Sequence[int]) -> torch.Tensor:
+    """Choose the likeliest legal action for each row.
 
     Args:
         logits: float32 ``(n, sum(nvec))``.
         masks: bool, of the same shape; each part has a legal choice.
         nvec: choices of each part of an action.
-        sample: draw by the probabilities instead of taking the likeliest.
 
     Returns:
         int64 ``(n, len(nvec))``.
@@ -51,10 +55,6 @@ def masked_choice(
     """
     if any(not part.any(dim=1).all() for part in torch.split(masks, list(nvec), dim=1)):
         raise ValueError("an action mask is empty: there is no legal choice")
-    if sample:
-        # The largest of logits plus Gumbel noise is a draw by the softmax of the logits.
-        noise = -torch.empty_like(logits).exponential_().log()
-        logits = logits + noise
     logits = logits.masked_fill(~masks, -torch.inf)
     return torch.stack(
         [part.argmax(dim=1) for part in torch.split(logits, list(nvec), dim=1)], dim=1

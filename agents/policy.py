@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from retinue.agents.network import PolicyNetwork, masked_choice
+from retinue.agents.network import Hidden, PolicyNetwork, masked_choice
 from retinue.envs.actions import Encoding
 from retinue.envs.chooser import choose_turns
+from retinue.envs.game.files import replacing, write_atomically
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.schema import SchemaError, StrictModel, from_json
 from retinue.envs.observation import OBSERVATION_VERSION
@@ -32,42 +33,36 @@ class Manifest(StrictModel):
     rules_digest: str
     encoding: Literal["steps", "turn"]
     observation_version: int
-    hidden: tuple[int, ...]
-    decisions: int
+    hidden: Hidden
+    decisions: Annotated[int, Field(ge=0)]
     """On how many decisions it was trained."""
 
 
 class PolicyAgent:
-    """A trained policy with a seat.
+    """A trained policy with a seat, which always makes the choice that it holds for the best.
 
     Args:
         network: its logits.
         encoding: the one that it was trained with.
         name: in records and tables.
-        sample: draw by the probabilities instead of taking the likeliest choice.
     """
 
     compiled = None
 
-    def __init__(
-        self, network: PolicyNetwork, encoding: Encoding, name: str, *, sample: bool = False
-    ) -> None:
+    def __init__(self, network: PolicyNetwork, encoding: Encoding, name: str) -> None:
         self.name = name
         self.network = network
         self.encoding = encoding
-        self.sample = sample
 
     def choose(self, view: View, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[Any]]:
         """Return a ``TURN`` array: one turn for each game of ``view``."""
-        del rng  # torch draws its own numbers
+        del rng  # nothing is left to chance
         return choose_turns(view, self.encoding, self._decide)
 
     def _decide(self, observations: Any, masks: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         with torch.no_grad():
             logits = self.network(torch.as_tensor(observations))
-            chosen = masked_choice(
-                logits, torch.as_tensor(masks), self.encoding.nvec, sample=self.sample
-            )
+            chosen = masked_choice(logits, torch.as_tensor(masks), self.encoding.nvec)
         return chosen.numpy()
 
 
@@ -86,15 +81,15 @@ def manifest_of(encoding: Encoding, hidden: tuple[int, ...], decisions: int) -> 
 
 
 def save_policy(folder: Path, network: PolicyNetwork, manifest: Manifest) -> None:
-    """Write weights and manifest to ``folder``."""
+    """Write weights and manifest to ``folder``, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f".{WEIGHTS_FILE}"
-    torch.save(network.state_dict(), partial)
-    partial.replace(folder / WEIGHTS_FILE)
-    (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    # Through an open file: given a path, torch would write its name into the weights.
+    with replacing(folder / WEIGHTS_FILE) as draft, draft.open("xb") as file:
+        torch.save(network.state_dict(), file)
+    write_atomically(folder / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
 
 
-def load_policy(folder: Path | str, ruleset: Ruleset, *, sample: bool = False) -> PolicyAgent:
+def load_policy(folder: Path | str, ruleset: Ruleset) -> PolicyAgent:
     """Return the policy in ``folder``, or in ``folder/policy`` of a training run, as an agent.
 
     Raises:
@@ -116,13 +111,13 @@ def load_policy(folder: Path | str, ruleset: Ruleset, *, sample: bool = False) -
             f"these are {ruleset.mode} with rules {ruleset.digest}"
         )
     encoding = Encoding(manifest.encoding, ruleset)
-    network = PolicyNetwork(encoding.layout().size, manifest.hidden, encoding.mask_size)
-    try:
+    try:  # around the network too: a manifest may ask for more memory than there is
+        network = PolicyNetwork(encoding.layout().size, manifest.hidden, encoding.mask_size)
         network.load_state_dict(torch.load(folder / WEIGHTS_FILE, weights_only=True))
     except Exception as error:
         raise PolicyError(f"{folder / WEIGHTS_FILE}: not the weights of this policy") from error
     network.eval()
-    return PolicyAgent(network, encoding, name, sample=sample)
+    return PolicyAgent(network, encoding, name)
 
 
 def _read_manifest(path: Path) -> Manifest:

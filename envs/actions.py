@@ -37,7 +37,6 @@ from retinue.envs.observation import (
 )
 
 STEPS: Final = 0
-TURN_AT_ONCE: Final = 1
 ENCODINGS: Final = ("steps", "turn")
 
 DIRECTIONS: Final = 2
@@ -148,7 +147,7 @@ def start_draft(game: Record, rules: Record, draft: Record, turn: Record) -> Non
 
 @inner_jit
 def close_draft(draft: Record, turn: Record) -> None:
-    """Set a draft for a match that is over: nothing but "forward, the Noble stays" is legal."""
+    """Set a draft for a match that is over: only a direction can be chosen."""
     clear_turn(turn)
     draft.planned = 0
     draft.legal = 0

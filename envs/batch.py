@@ -1,18 +1,17 @@
-"""Thousands of matches at once: parallel kernels over preallocated arrays."""
+"""Thousands of matches at once, in preallocated arrays."""
 
-from collections.abc import Callable, Sequence
+import json
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-import numba
 import numpy as np
-from numba import prange
 
 from retinue.envs.actions import Encoding
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.engine import MATCH_OVER, IllegalTurn, explain
 from retinue.envs.game.events import SILENT
-from retinue.envs.game.jit import call_at, jit, parallel_jit
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import GAME, TURN
 from retinue.envs.kernels import (
@@ -24,105 +23,19 @@ from retinue.envs.kernels import (
     RESET,
     RESUME,
     SERVE,
-    SETUP,
     SLOT,
     STEP,
     WAITING,
-    decision_key,
 )
-from retinue.envs.observation import place_table
-from retinue.envs.opponents import Opponent, View
+from retinue.envs.opponents import Opponent, View, resolve
+from retinue.envs.parallel import MAX_THREADS, new_setup, serve_games, write_keys
 from retinue.envs.rewards import Reward
 
 DRAWS: Final = ("in order", "each match")
-MAX_THREADS: Final[int] = numba.get_num_threads()
-"""Threads that Numba may use here."""
 ANY: Final = "any"
 """As ``seats``: one seat, drawn anew for each match."""
 NONE: Final = "none"
 """As ``seats``: agents play all of them, so starting a match plays it to its end."""
-
-
-@jit
-def _serve_at(
-    order: int,
-    games: Any,
-    turns: Any,
-    slots: Any,
-    setup: Any,
-    rules: Any,
-    log: Any,
-    indices: Any,
-    command: int,
-    serve: int,
-) -> int:
-    at = indices[order]
-    return call_at(serve, (games[at], turns[at], slots[at], setup[0], rules[0], log[0], command))
-
-
-@parallel_jit
-def _serve_parallel(
-    games: Any,
-    turns: Any,
-    slots: Any,
-    setup: Any,
-    rules: Any,
-    log: Any,
-    indices: Any,
-    command: int,
-    serve: int,
-) -> int:
-    result = 0
-    for order in prange(indices.shape[0]):
-        result += _serve_at(order, games, turns, slots, setup, rules, log, indices, command, serve)
-    return result
-
-
-@jit
-def _serve_serial(
-    games: Any,
-    turns: Any,
-    slots: Any,
-    setup: Any,
-    rules: Any,
-    log: Any,
-    indices: Any,
-    command: int,
-    serve: int,
-) -> int:
-    result = 0
-    for order in range(indices.shape[0]):
-        result += _serve_at(order, games, turns, slots, setup, rules, log, indices, command, serve)
-    return result
-
-
-Memory = tuple[Any, Any, Any, Any, Any, Any]
-
-
-def serve_games(memory: Memory, indices: Any, command: int, function: int, threads: int = 1) -> int:
-    """Run a command of :mod:`retinue.envs.kernels` in some games.
-
-    Args:
-        memory: arrays of ``GAME``, ``TURN``, ``SLOT`` ``(n,)`` and ``SETUP``, ``RULES``, ``LOG``
-            ``(1,)``.
-        indices: int64 ``(m,)``, which games.
-        command: ``STEP``, ``RESET`` or ``RESUME``.
-        function: the address of ``SERVE`` or ``CONSIDER``.
-        threads: with one, no thread pool is started, so that the process can still be forked.
-
-    Returns:
-        The sum of what the function returned.
-    """
-    if threads == 1 or len(indices) == 1:
-        return int(_serve_serial(*memory, indices, command, function))
-    numba.set_num_threads(threads)
-    return int(_serve_parallel(*memory, indices, command, function))
-
-
-@jit
-def _write_keys(games: Any, slots: Any, indices: Any, keys: Any) -> None:
-    for order in range(indices.shape[0]):
-        keys[order] = decision_key(slots[indices[order]], games[indices[order]])
 
 
 def seat_mask(seats: int | Sequence[int] | str) -> int:
@@ -135,10 +48,10 @@ def seat_mask(seats: int | Sequence[int] | str) -> int:
         if seats not in (ANY, NONE):
             raise ValueError(f'seats must be seat numbers, "{ANY}" or "{NONE}", not {seats!r}')
         return ANY_SEAT if seats == ANY else NO_SEAT
-    chosen = [seats] if isinstance(seats, int | np.integer) else list(seats)
+    chosen = list(seats) if isinstance(seats, Iterable) else [seats]
     mask = 0
     for seat in chosen:
-        if isinstance(seat, bool) or seat not in range(SEATS):
+        if type(seat) is bool or not hasattr(seat, "__index__") or seat not in range(SEATS):
             raise ValueError(f"seat {seat!r} is not one of 0, 1, 2, 3")
         if (mask >> seat) & 1:
             raise ValueError(f"seat {seat} stands twice in seats")
@@ -146,14 +59,6 @@ def seat_mask(seats: int | Sequence[int] | str) -> int:
     if not mask:
         raise ValueError("seats must name at least one seat")
     return mask
-
-
-def new_setup(encoding: Encoding) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return a ``SETUP`` array ``(1,)`` for an encoding, everything else zero."""
-    setup = np.zeros(1, SETUP)
-    setup["encoding"] = encoding.code
-    setup["places"] = place_table(encoding.ruleset)
-    return setup
 
 
 class Batch:
@@ -174,7 +79,7 @@ class Batch:
         control: int32 ``(n, 4)``, -1 where the caller sits, else the index in ``opponents``.
         seats_played: how many seats of each match are the caller's.
         final_rewards, final_totals, final_places: of matches that have ended, for all seats;
-            float64, int32 and int32, ``(n, 4)``.
+            float64, int64 and int32, ``(n, 4)``.
 
     Args:
         ruleset: the rules.
@@ -182,8 +87,9 @@ class Batch:
         encoding: ``"steps"`` or ``"turn"``.
         seats: the caller's: a seat, several, ``"any"`` for one drawn anew for each match, or
             ``"none"``: then :meth:`play_out` says who plays where and plays whole matches.
-        opponents: agents for the other seats, in seat order after the caller's first, used again
-            from the first when there are fewer than seats.
+        opponents: agents for the other seats, or their names once ``retinue.agents`` is imported;
+            in seat order after the caller's first, used again from the first when there are fewer
+            than seats.
         draw: ``"in order"``, or ``"each match"`` to draw each seat's agent from ``opponents``.
         reward: how scores become rewards.
         threads: of the kernels; by default all that Numba may use. One thread starts no pool.
@@ -201,34 +107,38 @@ class Batch:
         *,
         encoding: str = "steps",
         seats: int | Sequence[int] | str = 0,
-        opponents: Sequence[Opponent] = (),
+        opponents: Sequence[Opponent | str] = (),
         draw: str = "in order",
         reward: Reward | None = None,
         threads: int | None = None,
         on_turns: Callable[[Any, Any], None] | None = None,
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name != "self"}
-        if not 1 <= num_games <= MAX_GAMES:
+        if not 1 <= operator.index(num_games) <= MAX_GAMES:
             raise ValueError(f"num_games must be 1 to {MAX_GAMES}, not {num_games}")
         if draw not in DRAWS:
             raise ValueError(f"unknown draw {draw!r}: use {' or '.join(map(repr, DRAWS))}")
         limit = MAX_THREADS
-        if threads is not None and not 1 <= threads <= limit:
+        if threads is not None and not 1 <= operator.index(threads) <= limit:
             raise ValueError(f"threads must be 1 to {limit}, not {threads}")
         if len(opponents) > MAX_OPPONENTS:
             raise ValueError(f"{len(opponents)} opponents are more than {MAX_OPPONENTS}")
         mask = seat_mask(seats)
-        if mask != (1 << SEATS) - 1 and not opponents:
+        is_alone = mask == (1 << SEATS) - 1
+        if not is_alone and not opponents:
             raise ValueError("opponents are needed for the seats that the caller does not play")
+        if is_alone and opponents:
+            raise ValueError("the caller plays all seats, so there is none for opponents")
         self.ruleset = ruleset
         self.num_games = num_games
         self.encoding = Encoding(encoding, ruleset)
         self.layout = self.encoding.layout()
         self.reward = reward or Reward()
-        self.opponents = tuple(opponents)
+        self.opponents = tuple(resolve(agent, ruleset) for agent in opponents)
         self.threads = limit if threads is None else threads
         self._on_turns = on_turns
         self._rng = np.random.default_rng()
+        self._has_begun = False
         self._all = np.arange(num_games)
         self._parts = len(self.encoding.nvec)
         self.seats_played = 1 if mask == ANY_SEAT else 0 if mask == NO_SEAT else mask.bit_count()
@@ -261,9 +171,11 @@ class Batch:
         self.final_places = slots["final_places"]
         self._actions = slots["action"][:, : self._parts]
 
-    def save_matches(self) -> tuple[bytes, bytes, bytes]:
-        """Return all matches, with drafts, seeds and what was paid, for :meth:`load_matches`."""
-        return self.games.tobytes(), self.turns.tobytes(), self._slots.tobytes()
+    def save_matches(self) -> tuple[bytes, ...]:
+        """Return all matches for :meth:`load_matches`: drafts, seeds, what was paid, chance."""
+        arrays = (self.games, self.turns, self._slots)
+        chance = json.dumps(self._rng.bit_generator.state)
+        return (*(array.tobytes() for array in arrays), chance.encode())
 
     def load_matches(self, matches: Sequence[bytes]) -> None:
         """Go back to :meth:`save_matches` of a batch that was made with the same arguments.
@@ -271,20 +183,27 @@ class Batch:
         Raises:
             ValueError: they come from a batch of another size or another version.
         """
+        *arrays, chance = matches
         mine = (self.games, self.turns, self._slots)
-        for array, saved in zip(mine, matches, strict=True):
-            if array.nbytes != len(saved):
-                raise ValueError("the saved matches are of another batch size or version")
+        if [array.nbytes for array in mine] != [len(saved) for saved in arrays]:
+            raise ValueError("the saved matches are of another batch size or version")
+        for array, saved in zip(mine, arrays, strict=True):
             array[:] = np.frombuffer(saved, array.dtype)
+        self._rng.bit_generator.state = json.loads(chance)
+        self._has_begun = True
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: the arguments and the matches, but no address of code."""
-        return {"arguments": self._arguments, "matches": self.save_matches(), "rng": self._rng}
+        return {
+            "arguments": self._arguments,
+            "matches": self.save_matches(),
+            "has_begun": self._has_begun,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state["arguments"])  # type: ignore[misc]
         self.load_matches(state["matches"])
-        self._rng = state["rng"]
+        self._has_begun = state["has_begun"]
 
     @property
     def seeds(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -321,14 +240,27 @@ class Batch:
 
     def _begin(self, seeds: Any) -> None:
         """Start in every game the first match of an environment with that seed."""
+        self._has_begun = True
         self._slots["base_seed"] = seeds
         self._slots["episode"] = 0
         self._rng = np.random.default_rng(int(seeds[0]))
         self.start_next(self._all)
 
     def start_next(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-        """Start the next match in the games ``indices``, int64 ``(m,)``."""
-        self._serve(indices, RESET)
+        """Start the next match in the games ``indices``, integers ``(m,)``, each once.
+
+        Raises:
+            IndexError: there is no such game.
+            RuntimeError: :meth:`reset` was never called.
+        """
+        chosen = np.asarray(indices)
+        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
+            raise IndexError(
+                f"games are chosen by integers (m,), not {chosen.dtype} {chosen.shape}"
+            )
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.num_games:
+            raise IndexError(f"games are 0 to {self.num_games - 1}")
+        self._serve(chosen.astype(np.int64), RESET)
 
     def step(self, actions: Any) -> int:
         """Take one action in every game and play on to the caller's next decision.
@@ -362,6 +294,8 @@ class Batch:
         Returns:
             How many matches ended.
         """
+        if not self._has_begun:
+            raise RuntimeError("the batch has no matches yet: call reset first")
         outcome = self._run(indices, command)
         ended = outcome % WAITING
         while outcome >= WAITING:
@@ -381,12 +315,12 @@ class Batch:
 
     def _ask(self, agent: Opponent, indices: np.ndarray[Any, np.dtype[np.int64]]) -> int:
         keys = np.zeros(len(indices), np.uint64)
-        _write_keys(self.games, self._slots, indices, keys)
+        write_keys(self.games, self._slots, indices, keys)
         turns = agent.choose(View(self.games[indices], keys, self.ruleset), self._rng)
-        if turns.dtype != TURN or turns.shape != indices.shape:
+        if not isinstance(turns, np.ndarray) or (turns.dtype, turns.shape) != (TURN, indices.shape):
             raise ValueError(
                 f"agent {agent.name} must return a TURN array of shape {indices.shape}, "
-                f"not {turns.dtype} {turns.shape}"
+                f"not {turns!r:.80}"
             )
         if self._on_turns is not None:
             self._on_turns(indices, turns)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from retinue.envs.actions import Encoding
-from retinue.envs.batch import new_setup, serve_games
 from retinue.envs.game.events import SILENT
 from retinue.envs.game.state import TURN
 from retinue.envs.kernels import CONSIDER, RESET, SLOT, STEP
 from retinue.envs.opponents import View
+from retinue.envs.parallel import new_setup, serve_games
 
 Decide = Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 """From observations float32 ``(n, size)`` and masks bool ``(n, mask_size)`` to actions, integers

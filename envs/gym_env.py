@@ -5,6 +5,7 @@ spaces, the index of the observation and examples.
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -17,7 +18,7 @@ from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset, load_ruleset
 from retinue.envs.game.state import Record
 from retinue.envs.kernels import CALLER
-from retinue.envs.opponents import Opponent, resolve
+from retinue.envs.opponents import Opponent
 from retinue.envs.render import BoardPicture, Window, render_text
 from retinue.envs.rewards import Reward
 
@@ -25,15 +26,29 @@ ALL_SEATS = tuple(range(SEATS))
 OBSERVATIONS = ("flat", "dict")
 
 
+def _ruleset(mode: str, rules: Ruleset | str | Path | None) -> Ruleset:
+    if rules is None:
+        return load_ruleset(mode)
+    if not isinstance(rules, Ruleset | str | Path):
+        raise TypeError(f"rules must be a Ruleset or a file's path, not {type(rules).__name__}")
+    ruleset = rules if isinstance(rules, Ruleset) else load_ruleset(rules)
+    if ruleset.mode != mode:
+        raise ValueError(f"these are the rules of {ruleset.mode}, but the environment is {mode}")
+    return ruleset
+
+
 class RetinueEnv(gymnasium.Env[Any, Any]):
     """A match of Retinue.
+
+    Without ``opponents`` the caller plays all four seats in turn: a learner for one seat, such as
+    PPO, needs opponents.
 
     Each observation is that of the seat to act, named in ``info["seat"]``. ``info`` also holds
     ``action_mask`` (int8, in the form that ``action_space.sample(mask=...)`` takes), ``rewards``
     (float64 ``(4,)``: what this step gives to each of the caller's seats; ``reward`` is the acting
     seat's entry) and ``illegal_action``. At the end of a match ``rewards`` holds what is still due
-    to every seat, ``reward`` is that of the seat that decided last, and ``info`` adds ``totals``
-    and ``places`` (int ``(4,)``).
+    to each of the caller's seats, ``reward`` is that of the seat that decided last, and ``info``
+    adds ``totals`` and ``places`` (int ``(4,)``).
 
     A seat's reward is everything that happened to its value since its own previous decision,
     others' turns included; over a match a seat's rewards sum to its final value. The clock running
@@ -67,11 +82,11 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         self,
         mode: str = "journey",
         *,
-        rules: Ruleset | str | None = None,
+        rules: Ruleset | str | Path | None = None,
         encoding: str = "steps",
         observation: str = "flat",
         seats: int | Sequence[int] | str | None = None,
-        opponents: Sequence[Opponent | str] | Opponent | str = (),
+        opponents: Sequence[Opponent | str] | Opponent | str | None = None,
         draw: str = "in order",
         reward: str = "margin",
         reward_scale: float | None = None,
@@ -84,15 +99,14 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             known = ", ".join(self.metadata["render_modes"])
             raise ValueError(f"unknown render_mode {render_mode!r}: use {known}")
-        self.ruleset = rules if isinstance(rules, Ruleset) else load_ruleset(rules or mode)
-        given = [opponents] if isinstance(opponents, str | Opponent) else opponents
-        agents = [resolve(agent, self.ruleset) for agent in given]
+        self.ruleset = _ruleset(mode, rules)
+        given = [opponents] if isinstance(opponents, str | Opponent) else list(opponents or ())
         self.batch = Batch(
             self.ruleset,
             1,
             encoding=encoding,
-            seats=(ANY if agents else ALL_SEATS) if seats is None else seats,
-            opponents=agents,
+            seats=(ANY if given else ALL_SEATS) if seats is None else seats,
+            opponents=given,
             draw=draw,
             reward=Reward(reward, reward_scale),
             threads=1,

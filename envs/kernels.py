@@ -99,7 +99,7 @@ SLOT = np.dtype(
                 ("control", "i4", (SEATS,)),  # CALLER or an agent's index
                 ("delivered", "f8", (SEATS,)),  # value that each seat was given as reward
                 ("final_rewards", "f8", (SEATS,)),
-                ("final_totals", "i4", (SEATS,)),
+                ("final_totals", "i8", (SEATS,)),
                 ("final_places", "i4", (SEATS,)),
                 ("base_seed", "u8"),
                 ("episode", "i8"),

@@ -118,7 +118,7 @@ class Layout:
         self.size = start
 
     def __getitem__(self, name: str) -> Section:
-        return next(section for section in self.sections if section.name == name)
+        return {section.name: section for section in self.sections}[name]
 
     def flat_space(self) -> spaces.Box:
         """Return the Gymnasium space of flat observations, float32 ``(size,)``."""

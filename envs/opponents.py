@@ -63,8 +63,10 @@ def resolve(agent: Opponent | str, ruleset: Ruleset) -> Opponent:
     Raises:
         ValueError: it is a name and no agents are known, or not this one.
     """
-    if not isinstance(agent, str):
+    if isinstance(agent, Opponent):
         return agent
+    if not isinstance(agent, str):
+        raise ValueError(f"an opponent is an agent or its name, not {agent!r:.80}")
     if not _resolvers:
         raise ValueError(f"to use agent {agent!r} by its name, import retinue.agents first")
     return _resolvers[0](agent, ruleset)

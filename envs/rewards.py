@@ -11,6 +11,7 @@ rewards sum to its final value. The value, divided by ``scale``, is by ``mode``:
     0 until the match is over, then 1, 1/3, -1/3 or -1 for the first to the fourth place.
 """
 
+import numbers
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,8 +41,10 @@ class Reward:
     def __post_init__(self) -> None:
         if self.mode not in REWARD_MODES:
             raise ValueError(f"unknown reward {self.mode!r}: use {', '.join(REWARD_MODES)}")
-        if self.scale is not None and not 0 < self.scale < float("inf"):
-            raise ValueError(f"reward scale must be above 0, not {self.scale}")
+        if self.scale is None:
+            return
+        if not isinstance(self.scale, numbers.Real) or not 0 < self.scale < float("inf"):
+            raise ValueError(f"reward scale must be a number above 0, not {self.scale!r}")
 
     @property
     def code(self) -> int:

@@ -16,12 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from retinue.agents.base import Agent
-from retinue.envs.batch import MAX_THREADS, NONE, Batch
+from retinue.envs.batch import NONE, Batch
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.kernels import MAX_OPPONENTS
 from retinue.envs.opponents import Opponent, View
+from retinue.envs.parallel import MAX_THREADS
 from retinue.evaluation.statistics import Estimate, block_means, estimate_share, first_shares
 
 COMPILED_AT_ONCE: Final = 1024

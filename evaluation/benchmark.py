@@ -6,23 +6,26 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
 import gymnasium
-import numba
 import numpy as np
 from numba import prange
 
 from retinue.agents.registry import make_agent
-from retinue.envs.batch import MAX_THREADS, Batch
+from retinue.envs.batch import Batch
 from retinue.envs.game.dice import draw
 from retinue.envs.game.jit import inner_jit, jit, parallel_jit
 from retinue.envs.game.ruleset import Ruleset, load_ruleset
+from retinue.envs.parallel import MAX_THREADS
 from retinue.evaluation.arena import play_matches
 
 ROUNDS: Final = 7
 """Timings of each figure, of which the median is quoted."""
+LIBRARIES: Final = ("numba", "numpy", "torch", "stable-baselines3", "sb3-contrib")
+"""On which speed depends; asked for their versions without importing them, which takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +171,7 @@ def machine() -> dict[str, Any]:
         "threads": MAX_THREADS,
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
-        "numba": numba.__version__,
-        "numpy": np.__version__,
+        **{name: metadata.version(name) for name in LIBRARIES},
     }
 
 

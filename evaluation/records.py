@@ -19,6 +19,7 @@ from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import OVER, totals
 from retinue.envs.render_text import render_text
 from retinue.evaluation.arena import Matches
+from retinue.evaluation.text import printable
 
 SUFFIX: Final = ".jsonl"
 WIDTH: Final = 100
@@ -91,11 +92,12 @@ def _event_in_words(event: EventModel, turn: TurnModel) -> tuple[str, str]:
         taken = f"{board.SEAT_NAMES[event.seat or 0]}'s {who.removeprefix('the ')}"
         return board.SEAT_NAMES[turn.seat], f"captures {taken}{points}"
     direction = board.DIRECTION_NAMES.index(turn.direction)
+    steps = "1 step" if event.trimmed == 1 else f"{event.trimmed} steps"
     what = {
         "exit": "leaves the Yard",
         "checkpoint": f"reaches {_checkpoint_in_words(event.checkpoint or 0, direction)}",
         "midpoint": "reaches its midpoint",
-        "blocked": f"is blocked and loses {event.trimmed} steps",
+        "blocked": f"is blocked and loses {steps}",
         "home": "is Home",
         "finish": "has finished",
     }[event.type]
@@ -147,7 +149,8 @@ def tell(replay: MatchReplay, *, with_board: bool = True) -> Iterator[str]:
     """
     header = replay.header
     seed = "dice from elsewhere" if header.seed is None else f"dice seed {header.seed}"
-    seats = zip(board.SEAT_NAMES, header.agents, strict=True)
+    agents = [printable(name) for name in header.agents]
+    seats = zip(board.SEAT_NAMES, agents, strict=True)
     yield f"{header.mode.capitalize()}, {seed}: {', '.join(f'{s} {a}' for s, a in seats)}\n"
     turns = 0
     for replayed in replay:
@@ -163,7 +166,7 @@ def tell(replay: MatchReplay, *, with_board: bool = True) -> Iterator[str]:
     standing = sorted(range(board.SEATS), key=lambda seat: (result.places[seat], seat))
     rows = [
         f"  {result.places[seat]}. {board.SEAT_NAMES[seat]:<7}{result.totals[seat]:>6}  "
-        f"{header.agents[seat]}"
+        f"{agents[seat]}"
         for seat in standing
     ]
     why = "all seats have finished" if result.reason == "finished" else "the clock has run out"

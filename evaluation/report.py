@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from rich.box import SIMPLE
 from rich.table import Table
+from rich.text import Text
 
 from retinue.envs.game.board import SEAT_NAMES, SEATS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.sources import entries
 from retinue.evaluation.arena import Matches
 from retinue.evaluation.statistics import Estimate, block_means, estimate_share
+from retinue.evaluation.text import printable
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def standings_table(matches: Matches, ruleset: Ruleset, *, rotated: bool = False
         numbers = (row.total, row.progression, row.combat, row.bonus)
         table.add_row(
             *([] if rotated else [row.seat]),
-            row.agent,
+            Text(printable(row.agent)),
             percent(row.first),
             f"{row.place:.2f}",
             *(f"{number:.0f}" for number in numbers),
@@ -106,7 +108,7 @@ def rules_table(ruleset: Ruleset) -> Table:
     table.add_column("rule")
     table.add_column("source")
     for entry in entries(ruleset):
-        table.add_row(entry.key, entry.value, entry.rule, entry.source)
+        table.add_row(*map(Text, (entry.key, entry.value, entry.rule, entry.source)))
     table.caption = "S0 to S4: the game's documents. A1 to A24: assumptions (docs/rules.md, 6)."
     table.caption_justify = "left"
     return table
@@ -118,5 +120,5 @@ def agents_table(agents: dict[str, str]) -> Table:
     table.add_column("agent", no_wrap=True)
     table.add_column("what it does")
     for name, description in agents.items():
-        table.add_row(name, description)
+        table.add_row(Text(name), Text(description))
     return table

@@ -21,6 +21,8 @@ from retinue.evaluation.records import prepare_folder, save_records
 
 RECORDED_AT_ONCE: Final = 64
 """Matches at once while they are recorded: what an interruption may cost."""
+MAX_MATCHES: Final = 10_000_000
+"""Of one session: their results are all kept, and fill a few gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,14 @@ def play_session(
         ArenaError: an argument does not fit.
         RecordError: the folder cannot be used.
     """
+    if count > MAX_MATCHES:
+        raise ArenaError(f"a session takes at most {MAX_MATCHES:,} matches, not {count:,}")
     if rotate and count % SEATS:
         raise ArenaError(f"rotating takes a multiple of {SEATS} matches, not {count}")
-    if rotate:
-        seeds, seating = rotations(count // SEATS, seed)
-    else:
-        seeds, seating = [(seed + match) % (1 << SEED_BITS) for match in range(count)], None
+    dice = count // SEATS if rotate else count
+    if seed + dice > 1 << SEED_BITS:
+        raise ArenaError(f"{dice:,} seeds from {seed} on go beyond 2**{SEED_BITS} - 1, the largest")
+    seeds, seating = rotations(dice, seed) if rotate else (range(seed, seed + dice), None)
     stream = stream_matches(
         agents,
         ruleset,

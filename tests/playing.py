@@ -29,9 +29,8 @@ from retinue.envs.game.state import (
 from retinue.envs.gym_env import RetinueEnv
 from retinue.envs.opponents import Opponent, View
 
-PLANS, GIVES, END = 26, 24, 50
+PLANS, END = 26, 50
 """Plans are the actions below 26; then come 24 that give a roll; 50 ends the turn."""
-
 
 # --- Drawing actions
 
@@ -186,8 +185,9 @@ class Drawing:
     name, compiled = "drawing", None
 
     def choose(self, view: View, rng: np.random.Generator) -> Any:
-        turns = np.zeros(len(view.games), TURN)
-        turns["direction"] = rng.integers(2, size=len(turns))
+        turns, games = np.zeros(len(view.games), TURN), view.games
+        nobles = games["position"][np.arange(len(games)), games["seat"], NOBLE]
+        turns["noble_steps"] = (nobles != view.ruleset.home) * rng.integers(7, size=len(turns))
         return turns
 
 

@@ -28,12 +28,13 @@ from referee import Referee
 from retinue.agents.base import CompiledAgent
 from retinue.agents.registry import make_agent
 from retinue.envs.actions import ENCODINGS
-from retinue.envs.batch import MAX_THREADS, Batch
+from retinue.envs.batch import Batch
 from retinue.envs.game.engine import IllegalTurn
 from retinue.envs.game.record import turn_to_json
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import OVER, TURN, state_to_json, totals
 from retinue.envs.gym_env import RetinueEnv
+from retinue.envs.parallel import MAX_THREADS
 
 RACER, RANDOM, SPREAD = (make_agent(name, JOURNEY) for name in ("racer", "random", "spread"))
 ALL_SEATS = (0, 1, 2, 3)
@@ -78,7 +79,7 @@ SETTINGS: dict[int, dict[str, Any]] = {
 @pytest.mark.parametrize("decisions", SETTINGS)
 def test_a_batch_is_many_single_environments(ruleset: Ruleset, decisions: int) -> None:
     seed, games = 2**53 - 2, 3  # the last game's seed is 0
-    env = RetinueEnv(rules=ruleset, **SETTINGS[decisions])
+    env = RetinueEnv(ruleset.mode, rules=ruleset, **SETTINGS[decisions])
     arguments = {**SETTINGS[decisions], "reward": env.batch.reward, "threads": 1}
     batch = Batch(ruleset, games, **arguments)
     batch.reset(seed)
@@ -264,10 +265,9 @@ def test_a_match_that_is_over_takes_no_action() -> None:
     deal = Dealer(batch.encoding, 1, range(2))
     while not batch.step(deal(batch.masks)):
         pass
-    over = batch.games.copy()
+    over, ended = batch.games.copy(), batch.terminated.copy()
     with pytest.raises(RuntimeError, match=r"the match in game \d is over"):
         batch.step(deal(batch.masks))
-    ended = over["phase"] == OVER
     assert np.array_equal(batch.games[ended], over[ended])
 
 
@@ -283,26 +283,28 @@ def test_starting_some_games_leaves_the_others_alone() -> None:
     assert (batch.games["turn"][[0, 2]] >= 4).all()
 
 
+@pytest.mark.parametrize("games", [[3], [-1], [0, 7], [0.0], [[0]], [True]])
+def test_games_that_are_not_there_are_not_started(games: list[Any]) -> None:
+    batch = new_batch(3)
+    batch.reset(1)
+    before = batch.save_matches()
+    with pytest.raises(IndexError, match="games are"):
+        batch.start_next(np.array(games))
+    assert batch.save_matches() == before
+
+
 def loaded(batch: Batch) -> Batch:
     other = new_batch(opponents=batch.opponents, seats="any")
     other.load_matches(batch.save_matches())
     return other
 
 
-INSIDE, OUTSIDE = [RACER, RANDOM], [PLAIN, Drawing()]
+def pickled(batch: Batch) -> Batch:
+    return pickle.loads(pickle.dumps(batch))  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize(
-    ("copied", "agents"),
-    [
-        (loaded, INSIDE),
-        (copy.deepcopy, OUTSIDE),
-        (copy.deepcopy, INSIDE),
-        (lambda batch: pickle.loads(pickle.dumps(batch)), OUTSIDE),
-        (lambda batch: pickle.loads(pickle.dumps(batch)), INSIDE),
-    ],
-    ids=["saved", "copied, agents outside", "copied", "pickled, agents outside", "pickled"],
-)
+@pytest.mark.parametrize("copied", [loaded, pickled, copy.deepcopy])
+@pytest.mark.parametrize("agents", [[RACER, RANDOM], [PLAIN, Drawing()]], ids=["in", "outside"])
 def test_a_copy_in_the_middle_of_a_turn_goes_on_alike(
     copied: Callable[[Batch], Batch], agents: list[Any]
 ) -> None:
@@ -324,8 +326,7 @@ def test_matches_of_another_batch_are_refused() -> None:
 
 @MODES
 def test_three_hundred_matches_never_fault(ruleset: Ruleset) -> None:
-    agents = [make_agent(name, ruleset) for name in ("random", "racer", "spread")]
-    batch = Batch(ruleset, 300, seats="none", opponents=[*agents, COMPILED])
+    batch = Batch(ruleset, 300, seats="none", opponents=["random", "racer", "spread", COMPILED])
     control = np.random.default_rng(1).integers(4, size=(300, 4))
     batch.play_out(np.arange(300), control)
     games = batch.games.copy()
@@ -372,13 +373,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"seats": (0, -1)}, "seat -1 is not one of"),
     ({"seats": (1, 2, 1)}, "seat 1 stands twice"),
     ({"seats": ()}, "must name at least one seat"),
-    ({"seats": True}, "seat True is not one of"),
+    ({"seats": 1.0}, "seat 1.0 is not one of"),
+    ({"seats": (0, True)}, "seat True is not one of"),
     ({"seats": "all"}, "seats must be seat numbers"),
     ({"seats": 0, "opponents": ()}, "opponents are needed"),
+    ({"seats": ALL_SEATS}, "the caller plays all seats, so there is none for opponents"),
     ({"draw": "by lot"}, "unknown draw 'by lot': use 'in order' or 'each match'"),
     ({"threads": MAX_THREADS + 1}, "threads must be 1 to"),
     ({"opponents": [RANDOM] * 65}, "65 opponents are more than 64"),
-    ({"encoding": "words"}, "unknown encoding 'words'"),
 ]
 
 

@@ -154,6 +154,14 @@ def test_a_bug_keeps_its_traceback(run: Command, monkeypatch: pytest.MonkeyPatch
         run("agents")
 
 
+def test_ctrl_c_is_answered_in_a_line(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("retinue.agents.registry.known_agents", stopped)
+    assert run("agents") == (130, "", "retinue: interrupted\n")
+
+
 # --- agents, rules
 
 

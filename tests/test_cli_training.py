@@ -1,6 +1,7 @@
 """`retinue train` and `retinue bench`, run as a user runs them."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -63,7 +64,13 @@ def test_ctrl_c_keeps_the_run_and_resume_ends_it(tmp_path: Path) -> None:
     [
         (["train"], "give a CONFIG"),
         (["train", "nowhere.yaml"], "nowhere.yaml: No such file"),
-        (["train", "nowhere"], "nowhere"),
+        (
+            ["train", "nowhere"],
+            "retinue: unknown configuration 'nowhere': use a .yaml file or one of: quick\n",
+        ),
+        (["train", "folder"], "unknown configuration 'folder': use a .yaml file"),
+        (["train", "folder/"], "unknown configuration 'folder': use a .yaml file"),
+        (["train", "folder/none"], "No such file"),
         (["train", "quick", "--resume", "x"], "keeps its configuration"),
         (["train", "--resume", "x"], "no checkpoint"),
         (["train", "quick", "--set", "ppo.epoch=3"], "did you mean epochs"),
@@ -71,7 +78,10 @@ def test_ctrl_c_keeps_the_run_and_resume_ends_it(tmp_path: Path) -> None:
         (["train", "quick", "--set", "rules=none.yaml"], "none.yaml"),
         (["train", "quick", "--out", "."], "exists already"),
         (["bench", "--mode", "chess"], "unknown mode"),
-        (["bench", "--json", "no/where.json", "--quick", "--no-training"], "no/where.json"),
+        (["bench", "--json", "no/where.json"], "no/where.json: there is no folder no"),
+        (["bench", "--json", "folder"], "folder: is a folder"),
+        (["bench", "--json", "something/bench.json"], "there is no folder something"),
+        (["bench", "--json", "x" * 255], "cannot be written: File name too long"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -82,19 +92,34 @@ def test_bad_input_is_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "something").write_text("")
+    (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     errors = capsys.readouterr().err
     assert message in errors
     assert errors.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["something"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "something"]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="this user may write anywhere")
+def test_figures_are_not_measured_for_a_folder_that_takes_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tmp_path.chmod(0o500)
+    assert main(["bench", "--json", str(tmp_path / "bench.json")]) == 2
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert "bench.json: cannot be written: Permission denied" in errors
 
 
 def test_benchmarks_are_written_as_json(tmp_path: Path) -> None:
     done = retinue("bench", "--quick", "--no-training", "--json", "bench.json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     figures = json.loads((tmp_path / "bench.json").read_text())
-    assert {"processor", "cores", "threads", "python", "numba"} <= set(figures["machine"])
+    machine = figures["machine"]
+    assert {"processor", "cores", "threads", "python", "numba"} <= set(machine)
+    for name in ("torch", "stable-baselines3", "sb3-contrib"):
+        assert f"{name} {machine[name]}" in done.stdout
     names = {row["name"] for row in figures["rows"]}
     assert names == {"batch/steps", "batch/turn", "gym/steps", "matches/racer"}
     for row in figures["rows"]:

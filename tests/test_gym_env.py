@@ -194,7 +194,7 @@ def test_an_illegal_action_is_told_and_does_no_harm() -> None:
 @EVERY_ENCODING
 @EVERY_OBSERVATION
 def test_what_was_returned_is_never_overwritten(encoding: str, observation: str) -> None:
-    env = new_env(encoding=encoding, observation=observation, seats=(0, 1, 2, 3))
+    env = new_env(encoding=encoding, observation=observation, seats=None, opponents=None)
     dealer, texts, masks = Dealer(env.batch.encoding, 5, [0]), [], []
     shown: list[tuple[Any, ...]] = [env.reset(seed=1)]
     for _ in range(200):
@@ -268,7 +268,7 @@ def test_before_the_first_reset_no_action_is_taken(opponents: list[str]) -> None
 
 
 def test_a_match_that_is_over_takes_no_action() -> None:
-    env = new_env(encoding="turn", rules=changed(JOURNEY, clock_seconds=10))
+    env = new_env(encoding="turn", rules=changed(JOURNEY, clock_seconds=40))
     assert played(env, 1, 9)[-1][2] is True
     with pytest.raises(RuntimeError, match="is over"):
         env.step([0] * 14)
@@ -288,7 +288,7 @@ def test_the_board_as_text() -> None:
 
 
 def test_the_board_as_a_picture() -> None:
-    env = new_env(render_mode="rgb_array", rules=changed(JOURNEY, clock_seconds=30))
+    env = new_env(render_mode="rgb_array", rules=changed(JOURNEY, clock_seconds=40))
     env.reset(seed=1)
     pictures = [env.render()]
     for action in (6, END):
@@ -320,14 +320,16 @@ def test_drawing_without_a_mode_warns() -> None:
 REFUSED: dict[str, dict[str, Any]] = {
     "unknown mode 'yourney': use journey, brawl or a .yaml": {"mode": "yourney"},
     "no.yaml: No such file": {"rules": "no.yaml"},
+    "these are the rules of brawl, but the environment is journey": {"rules": BRAWL},
     "unknown encoding 'words': use steps or turn": {"encoding": "words"},
     "unknown observation 'box': use flat or dict": {"observation": "box"},
     "unknown render_mode 'text': use ansi, rgb_array, human": {"render_mode": "text"},
     "unknown reward 'wins': use score, margin, place": {"reward": "wins"},
-    "reward scale must be above 0, not -1": {"reward_scale": -1},
+    "reward scale must be a number above 0, not -1": {"reward_scale": -1},
     "unknown draw 'lots': use 'in order' or 'each match'": {"draw": "lots"},
     "seat 5 is not one of 0, 1, 2, 3": {"seats": 5},
     "opponents are needed": {"seats": 1, "opponents": ()},
+    "the caller plays all seats": {"seats": (0, 1, 2, 3)},
     "an environment needs a seat for its caller": {"seats": "none"},
     "unknown agent 'raser': did you mean racer": {"opponents": ["raser"]},
 }
@@ -357,7 +359,7 @@ def test_a_rule_file_of_ones_own(tmp_path: Path) -> None:
     rules = JOURNEY.model_dump(mode="json")
     rules |= {"home_path_tiles": 20, "store_capacity": 36, "dice": [[30, 6], [36, 0]]}
     own.write_text(yaml.safe_dump(rules), encoding="utf-8")
-    env = gymnasium.make(IDS["brawl"], rules=str(own), encoding="turn", opponents=["racer"])
+    env = gymnasium.make(IDS["journey"], rules=own, encoding="turn", opponents=["racer"])
     check_env(env.unwrapped, skip_render_check=True)
     assert len(env.action_space.nvec) == 38  # type: ignore[attr-defined]
     assert played(env, 1, 999)[-1][2] is True

@@ -230,7 +230,7 @@ def test_an_unknown_mode_is_refused(mode: str) -> None:
 
 @pytest.mark.parametrize("scale", [0, -1, math.inf, math.nan])
 def test_a_scale_that_cannot_be_is_refused(scale: float) -> None:
-    with pytest.raises(ValueError, match="reward scale must be above 0"):
+    with pytest.raises(ValueError, match="reward scale must be a number above 0"):
         Reward("score", scale)
 
 

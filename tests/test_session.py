@@ -1,5 +1,7 @@
 """Sessions of matches: their records, what an interruption leaves, and their standings."""
 
+import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +9,16 @@ import numpy as np
 import pytest
 
 from positions import JOURNEY, changed
+from retinue import cli
+from retinue.agents import registry
+from retinue.agents.base import CompiledAgent
 from retinue.agents.registry import make_agent
+from retinue.agents.scripted import choose_racer
 from retinue.envs.game import jit
-from retinue.envs.game.record import RecordError, verify_record
+from retinue.envs.game.record import MatchReplay, RecordError, verify_record
 from retinue.envs.opponents import View
 from retinue.evaluation.arena import ArenaError, Matches, play_matches, rotated
-from retinue.evaluation.records import prepare_folder, save_records
+from retinue.evaluation.records import prepare_folder, save_records, tell
 from retinue.evaluation.report import standings
 from retinue.evaluation.session import Session, play_session
 
@@ -31,10 +37,10 @@ def same(one: Matches, other: Matches) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
-def session(records: Path | None, **arguments: Any) -> Session:
+def session(records: Path | None, *, count: int = 8, seed: int = 3, **arguments: Any) -> Session:
     chosen: dict[str, Any] = {"rotate": False, "threads": None, "on_progress": lambda *_: None}
     chosen |= arguments
-    return play_session(agents(*LINE_UP), SHORT, 8, 3, records=records, **chosen)
+    return play_session(agents(*LINE_UP), SHORT, count, seed, records=records, **chosen)
 
 
 def test_records_are_those_matches(tmp_path: Path) -> None:
@@ -124,16 +130,95 @@ def test_only_kept_turns_can_be_recorded(tmp_path: Path) -> None:
 
 def test_a_partial_block_is_refused() -> None:
     with pytest.raises(ArenaError, match="a multiple of 4 matches, not 6"):
-        play_session(
-            agents(*LINE_UP),
-            SHORT,
-            6,
-            0,
-            rotate=True,
-            records=None,
-            threads=None,
-            on_progress=lambda *_: None,
-        )
+        session(None, count=6, rotate=True)
+
+
+@pytest.mark.parametrize("rotate", [False, True])
+@pytest.mark.parametrize("count", [300_000_000, 100_000_000_000_000_000_000])
+def test_too_many_matches_are_refused_at_once(rotate: bool, count: int) -> None:
+    begun = time.monotonic()
+    with pytest.raises(ArenaError, match=f"at most 10,000,000 matches, not {count:,}"):
+        session(None, count=count, rotate=rotate)
+    assert time.monotonic() - begun < 1
+
+
+def test_seeds_end_where_the_dice_do() -> None:
+    last = session(None, count=2, seed=2**53 - 2).matches
+    assert last is not None
+    assert last.seeds.tolist() == [2**53 - 2, 2**53 - 1]
+    blocks = session(None, count=4, seed=2**53 - 1, rotate=True).matches
+    assert blocks is not None
+    assert set(blocks.seeds.tolist()) == {2**53 - 1}
+    with pytest.raises(ArenaError, match=r"3 seeds from 9007199254740990 on go beyond 2\*\*53 - 1"):
+        session(None, count=3, seed=2**53 - 2)
+    with pytest.raises(ArenaError, match="2 seeds from 9007199254740991 on go beyond"):
+        session(None, count=8, seed=2**53 - 1, rotate=True)
+
+
+# --- Records in words
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    """A record whose events and names a test may change."""
+    session(tmp_path / "games", count=1)
+    return tmp_path / "games" / "match-000000.jsonl"
+
+
+def with_events(record: Path, *events: dict[str, Any]) -> Path:
+    """Put other events into the record's first turn."""
+    header, turn, *rest = record.read_text(encoding="utf-8").splitlines()
+    turn = json.dumps(json.loads(turn) | {"events": events})
+    record.write_text("\n".join([header, turn, *rest]), encoding="utf-8")
+    return record
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ({"type": "checkpoint", "piece": 0, "checkpoint": 11}, r"checkpoint: .* less than 11"),
+        ({"type": "checkpoint", "piece": 0}, "a checkpoint event needs checkpoint"),
+        ({"type": "checkpoint", "checkpoint": 3}, "a checkpoint event needs piece"),
+        ({"type": "capture"}, "a capture event needs piece and seat"),
+        ({"type": "capture", "piece": 1}, "a capture event needs seat"),
+        ({"type": "blocked", "piece": 1}, "a blocked event needs trimmed"),
+        ({"type": "exit"}, "an exit event needs piece"),
+        ({"type": "exit", "piece": 0, "seat": 1}, "an exit event has no seat"),
+        ({"type": "finish", "piece": 0}, "a finish event has no piece"),
+    ],
+)
+def test_an_event_has_what_its_type_has(record: Path, event: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecordError, match=rf"line 2: events\[0\].*{message}"):
+        verify_record(with_events(record, event))
+
+
+def test_every_event_is_told(record: Path) -> None:
+    checkpoints = [{"type": "checkpoint", "piece": 0, "checkpoint": bit} for bit in range(11)]
+    with_events(
+        record,
+        *checkpoints,
+        {"type": "exit", "piece": 1},
+        {"type": "midpoint", "piece": 2, "points": 20},
+        {"type": "capture", "piece": 4, "seat": 2, "points": 70},
+        {"type": "blocked", "piece": 3, "trimmed": 2, "points": -4},
+        {"type": "blocked", "piece": 4, "trimmed": 1},
+        {"type": "home", "piece": 4},
+        {"type": "finish", "points": 200},
+    )
+    told = " ".join("".join(tell(MatchReplay(record), with_board=False)).split())
+    assert told.count("reaches Castle") >= 8
+    assert "G2 leaves the Yard; G3 reaches its midpoint (+20)" in told
+    assert "green captures blue's Noble (+70); G4 is blocked and loses 2 steps (-4)" in told
+    assert "the Noble is blocked and loses 1 step, is Home; green has finished (+200)" in told
+
+
+def test_control_characters_do_not_reach_the_terminal(record: Path) -> None:
+    header, *rest = record.read_text(encoding="utf-8").splitlines()
+    named = json.loads(header) | {"agents": ["\x1b[31mred\x07", "a\nb", "Zoë", "\u202eevil"]}
+    record.write_text("\n".join([json.dumps(named), *rest]), encoding="utf-8")
+    told = list(tell(MatchReplay(record), with_board=False))
+    assert "green ?[31mred?, red a?b, blue Zoë, yellow ?evil\n" in told[0]
+    assert all(line.isprintable() for line in "\n".join(told).split("\n"))
 
 
 # --- Standings
@@ -157,3 +242,22 @@ def test_standings_by_seat_and_by_agent() -> None:
     assert [row.place for row in rows] == pytest.approx(blocks.by_agent(blocks.places).mean(axis=0))
     with pytest.raises(ValueError, match="change seats"):
         standings(blocks)
+
+
+def test_names_are_shown_as_they_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def named(argument: str, _: Any) -> Any:
+        return CompiledAgent(f"named:{argument}", choose_racer)
+
+    monkeypatch.setitem(registry._KINDS, "named", registry.Kind(named, "[b]bold[/b]", "PATH"))
+    monkeypatch.setenv("COLUMNS", "100")
+    rules = tmp_path / "short.yaml"
+    rules.write_text(json.dumps(SHORT.model_dump(mode="json")))
+    odd = ("named:q[/b]", "named:q[best]", "named::smile:", "named:\x1b[31m")
+    words = ["play", "--agents", ",".join(odd), "--matches", "1", "--rules", str(rules)]
+    assert cli.main(words) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in (*odd[:3], "named:?[31m"))
+    assert cli.main(["agents"]) == 0
+    assert "[b]bold[/b]" in capsys.readouterr().out

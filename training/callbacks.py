@@ -1,14 +1,16 @@
 """What happens beside learning: progress, measurements, checkpoints, a clean end on Ctrl-C."""
 
+import contextlib
+import math
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Final
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from stable_baselines3.common.callbacks import BaseCallback
 
 from retinue.training.config import TrainConfig
@@ -64,7 +66,7 @@ class TrainingCallback(BaseCallback):
         config: of the run.
         run: its folder.
         measure: measures the learner as it is now.
-        capture: returns the state to be kept.
+        capture: returns the state to be kept, given the seconds that the run has taken.
         elapsed: seconds that earlier sessions of this run took.
         console: to draw on; standard error by default.
     """
@@ -75,7 +77,7 @@ class TrainingCallback(BaseCallback):
         run: RunFolder,
         *,
         measure: Callable[[], Measurement],
-        capture: Callable[[], dict[str, Any]],
+        capture: Callable[[float], dict[str, Any]],
         elapsed: float,
         console: Console | None = None,
     ) -> None:
@@ -88,20 +90,20 @@ class TrainingCallback(BaseCallback):
         self._elapsed_before = elapsed
         self._console = console or Console(stderr=True)
         self._state: dict[str, Any] = {}
+        self._is_broken_off = False
         self._speed = Speed()
         self._measured = ""
         self._last_decisions = 0
         self._last_line = 0.0
-        self._last_save = 0.0
+        self._last_save = -math.inf  # the first state is saved: an early end can be resumed too
         self._next_measurement = 0
         self._bar = Progress(
             TextColumn("{task.completed:,} of {task.total:,} decisions"),
             BarColumn(),
             TextColumn("{task.fields[rate]:,.0f}/s"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[measured]}"),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[measured]}", markup=False),
             console=self._console,
             disable=not self._console.is_terminal,
         )
@@ -111,8 +113,33 @@ class TrainingCallback(BaseCallback):
         """Seconds that the run has taken, earlier sessions included."""
         return self._elapsed_before + time.perf_counter() - self._begun
 
+    @property
+    def decisions(self) -> int:
+        """Decisions that the learner has learned from: those of a rollout broken off are not."""
+        return int(self._state["decisions"])
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Draw the bar and catch Ctrl-C; leave terminal and handler as they were, come what may."""
+        handler = signal.getsignal(signal.SIGINT)
+        # Only the main thread may, and a handler that is not Python's could not be put back.
+        catches = threading.current_thread() is threading.main_thread() and handler is not None
+        try:
+            if catches:
+                self._next_handler = handler
+                signal.signal(signal.SIGINT, self._interrupt)
+            yield
+        finally:
+            if catches:
+                signal.signal(signal.SIGINT, handler)
+            self._bar.stop()
+
+    def _say(self, message: str) -> None:
+        """Print a line as it is: paths and names in it are no markup."""
+        self._console.print(message, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
     def _on_training_start(self) -> None:
-        self._begun = self._last_save = self._last_line = time.perf_counter()
+        self._begun = self._last_line = time.perf_counter()
         self._speed = Speed()
         done = self._last_decisions = self.num_timesteps
         every = self.config.evaluation.every
@@ -120,38 +147,30 @@ class TrainingCallback(BaseCallback):
         threads = (
             f"{self.config.engine_threads} engine and {self.config.torch_threads} torch threads"
         )
-        self._console.print(
-            f"Training in {self.run.path} with {threads}; Ctrl-C saves and stops.", soft_wrap=True
-        )
+        self._say(f"Training in {self.run.path} with {threads}; Ctrl-C saves and stops.")
         self._bar.start()
         self._task = self._bar.add_task(
-            "", total=self.config.decisions, completed=done, rate=0.0, measured=""
+            "", total=self.config.decisions, completed=done, rate=0.0, left="", measured=""
         )
-        self._catch_interrupts()
-
-    def _catch_interrupts(self) -> None:
-        """Take the first Ctrl-C as a wish to stop; a second one stops at once."""
-        self._is_main = threading.current_thread() is threading.main_thread()
-        if self._is_main:
-            self._handler = signal.signal(signal.SIGINT, self._interrupt)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        """Take the first Ctrl-C as a wish to stop; a second one stops at once."""
         del number, frame
         self.was_interrupted = True
-        signal.signal(signal.SIGINT, self._handler)
-        self._console.print("Stopping; the last update is kept.")
+        signal.signal(signal.SIGINT, self._next_handler)
+        self._say("Stopping; the last update is kept.")
 
     def _on_rollout_start(self) -> None:
         paused = self._measure_if_due()
         decisions = self.num_timesteps - self._last_decisions
         self._last_decisions = self.num_timesteps
         if self._speed.update(decisions, paused):
-            self._console.print(
+            self._say(
                 f"Warning: {self._speed.rate:,.0f} decisions/s, less than half of the "
                 f"{self._speed.first_rate:,.0f} of the first minute. Is the machine busy, or are "
                 "torch_threads more than it has to spare?"
             )
-        self._state = {**self._capture(), "elapsed": self.elapsed}
+        self._state = self._capture(self.elapsed)
         if time.perf_counter() - self._last_save > 60 * self.config.checkpoint_minutes:
             self._save()
         self._show()
@@ -170,37 +189,46 @@ class TrainingCallback(BaseCallback):
         return time.perf_counter() - begun
 
     def _on_step(self) -> bool:
+        self._is_broken_off = self.was_interrupted or self._seconds_allowed() <= 0
+        return not self._is_broken_off
+
+    def _seconds_allowed(self) -> float:
+        """Return for how long the configuration lets the run go on."""
         limit = self.config.max_minutes
-        return not (self.was_interrupted or (limit and self.elapsed > 60 * limit))
+        return math.inf if limit is None else 60 * limit - self.elapsed
 
     def _on_training_end(self) -> None:
-        if self._is_main:
-            signal.signal(signal.SIGINT, self._handler)
-        self._bar.stop()
-        if self.num_timesteps >= self.config.decisions:
-            self._state = {**self._capture(), "elapsed": self.elapsed}
+        # A rollout broken off is not learned from. What is kept is the state at its start, even if
+        # its steps are the last ones of the run; else there was an update since that start.
+        if self._is_broken_off:
+            self._state["elapsed"] = self.elapsed
+        else:
+            self._state = self._capture(self.elapsed)
         self._save()
 
     def _save(self) -> None:
         self.run.save_checkpoint(self._state)
         self._last_save = time.perf_counter()
 
+    def _left(self) -> str:
+        """Say how long it will take until the decisions or the time run out."""
+        remaining, rate = self.config.decisions - self.num_timesteps, self._speed.rate
+        seconds = min(remaining / rate if rate else math.inf, self._seconds_allowed())
+        return f"{max(seconds, 0) / 60:.1f} min left" if math.isfinite(seconds) else ""
+
     def _show(self) -> None:
         self._bar.update(
             self._task,
             completed=self.num_timesteps,
             rate=self._speed.rate,
+            left=self._left(),
             measured=self._measured,
         )
         now = time.perf_counter()
         if self._console.is_terminal or now - self._last_line < LINE_SECONDS:
             return
         self._last_line = now
-        done, total, rate = self.num_timesteps, self.config.decisions, self._speed.rate
-        left = (total - done) / rate / 60 if rate else float("nan")
-        self._console.print(
-            f"{done:,} of {total:,} decisions, {rate:,.0f}/s, {left:.1f} min left  "
-            f"{self._measured}",
-            highlight=False,
-            soft_wrap=True,
+        self._say(
+            f"{self.num_timesteps:,} of {self.config.decisions:,} decisions, "
+            f"{self._speed.rate:,.0f}/s, {self._left()}  {self._measured}"
         )

@@ -5,16 +5,24 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import yaml
-from pydantic import Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat, field_validator, model_validator
 
-from retinue.envs.game.schema import SchemaError, StrictModel, build, read_yaml
+from retinue.agents.network import Hidden
+from retinue.envs.game.ruleset import Ruleset, load_ruleset
+from retinue.envs.game.schema import SchemaError, StrictModel, build, parse_yaml, read_yaml
+from retinue.envs.kernels import MAX_GAMES, MAX_OPPONENTS
+from retinue.envs.parallel import MAX_THREADS
 
 SHIPPED: Final = importlib.resources.files("retinue") / "configs" / "train"
 """Where the shipped configurations are, wherever the package is installed."""
 
+MAX_COLLECTED: Final = 1 << 24
+"""Decisions between two updates, over all environments: all of them are kept in memory."""
+
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
-Whole = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=1, le=1_000_000)]
+Decisions = Annotated[int, Field(ge=1, le=1_000_000_000_000)]
 
 
 class RewardConfig(StrictModel):
@@ -30,7 +38,8 @@ class PPOConfig(StrictModel):
 
     rollout_steps: Whole
     """Decisions of each environment between two updates."""
-    batch_size: Whole
+    batch_size: Annotated[int, Field(ge=2, le=MAX_COLLECTED)]
+    """At least 2, since advantages are normalised within a batch."""
     epochs: Whole
     learning_rate: Positive
     final_learning_rate: Positive
@@ -48,7 +57,7 @@ class EvaluationConfig(StrictModel):
 
     against: Annotated[tuple[str, ...], Field(min_length=1)]
     """Agents; each is met in three copies."""
-    every: Whole
+    every: Decisions
     """Decisions between two measurements during training."""
     blocks: Whole
     final_blocks: Whole
@@ -61,28 +70,42 @@ class TrainConfig(StrictModel):
     rules: str | None = None
     """A rule file instead of the mode's own."""
     encoding: Literal["steps", "turn"]
-    opponents: Annotated[tuple[str, ...], Field(min_length=1)]
+    opponents: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_OPPONENTS)]
     """Agents of the other three seats, each seat's drawn anew for each match; twice is twice as
     likely. The learner's own seat is drawn for each match too."""
     reward: RewardConfig
-    seed: Annotated[int, Field(ge=0, lt=1 << 32)]
-    environments: Whole
+    seed: Annotated[int, Field(ge=0, lt=1 << 20)]
+    """Below 2**20, so that the dice seeds of first matches, ``MATCH_SEED_SPACING`` = 2**32 apart,
+    stay below ``MEASURING_SEED`` = 2**52: no run begins with dice that it is measured with."""
+    environments: Annotated[int, Field(ge=1, le=MAX_GAMES)]
     """Matches played at the same time."""
     engine_threads: Whole
-    torch_threads: Whole
-    decisions: Whole
+    torch_threads: Annotated[int, Field(ge=1, le=256)]
+    decisions: Decisions
     """When training ends, counted over all environments."""
     max_minutes: Positive | None = None
     """When training ends at the latest; measurements count."""
     checkpoint_minutes: Positive
-    network: Annotated[tuple[Whole, ...], Field(min_length=1)]
+    network: Hidden
     """Widths of the hidden layers, of the policy and of the value each."""
     ppo: PPOConfig
     evaluation: EvaluationConfig
 
+    @field_validator("engine_threads")
+    @classmethod
+    def _are_there(cls, threads: int) -> int:
+        if threads > MAX_THREADS:
+            raise ValueError(f"{threads} threads are more than the {MAX_THREADS} that can run here")
+        return threads
+
     @model_validator(mode="after")
     def _fits_together(self) -> "TrainConfig":
         collected = self.environments * self.ppo.rollout_steps
+        if collected > MAX_COLLECTED:
+            raise ValueError(
+                f"ppo.rollout_steps: environments x ppo.rollout_steps = {collected} must be at "
+                f"most {MAX_COLLECTED}"
+            )
         if collected % self.ppo.batch_size:
             raise ValueError(
                 f"ppo.batch_size: {self.ppo.batch_size} must divide environments x "
@@ -97,9 +120,9 @@ def _set(data: dict[str, Any], assignment: str) -> None:
     if not sign or not key:
         raise SchemaError(f"--set {assignment}: write it as key=value, for example ppo.epochs=4")
     try:
-        value = yaml.safe_load(text)
-    except Exception as error:  # PyYAML also leaks ValueError, RecursionError and others
-        raise SchemaError(f"--set {assignment}: {text!r} is not valid YAML") from error
+        value = parse_yaml(text)
+    except SchemaError as error:
+        raise SchemaError(f"--set {assignment}: {error}") from error
     *parents, last = key.split(".")
     for parent in parents:
         inner = data.get(parent)
@@ -132,3 +155,18 @@ def load_config(path: Path | str, assignments: tuple[str, ...] | list[str] = ())
 def dump_config(config: TrainConfig) -> str:
     """Return a configuration as YAML that :func:`load_config` reads back."""
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
+
+
+def ruleset_of(config: TrainConfig) -> Ruleset:
+    """Return the rules that a configuration names.
+
+    Raises:
+        SchemaError: they are damaged, or of another mode than the configuration says.
+    """
+    ruleset = load_ruleset(config.rules or config.mode)
+    if ruleset.mode != config.mode:
+        raise SchemaError(
+            f"rules: {config.rules} is for mode {ruleset.mode}, but the configuration says mode "
+            f"{config.mode}"
+        )
+    return ruleset

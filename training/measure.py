@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from rich.box import SIMPLE
 from rich.table import Table
+from rich.text import Text
 
 from retinue.agents.base import Agent
 from retinue.agents.registry import make_agent
@@ -15,7 +16,9 @@ from retinue.evaluation.statistics import Estimate
 from retinue.training.config import TrainConfig
 
 MEASURING_SEED: Final = 1 << 52
-"""First dice seed of measurements, far from those of training."""
+"""First dice seed of measurements, above those that training matches start from (their seed is
+below 2**20, times ``MATCH_SEED_SPACING`` = 2**32). The seeds of an environment's later matches are
+53-bit hashes, which next to never meet one of these."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def table_of(measurement: Measurement) -> Table:
     table.add_column("matches", justify="right")
     for name, share in measurement.shares.items():
         table.add_row(
-            name,
+            Text(name),  # a path in it may hold what else would be markup
             f"{share.value:.1%}",
             f"{share.low:.1%} to {share.high:.1%}",
             f"{share.samples * SEATS:,}",

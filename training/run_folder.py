@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+import yaml
 
 from retinue import __version__
-from retinue.envs.game.record import write_atomically
-from retinue.training.config import TrainConfig, dump_config, load_config
+from retinue.envs.game.files import replacing, write_atomically
+from retinue.envs.game.ruleset import Ruleset, load_ruleset
+from retinue.training.config import TrainConfig, dump_config, load_config, ruleset_of
 
 _PACKAGES: Final = ("numpy", "numba", "torch", "gymnasium", "stable-baselines3", "sb3-contrib")
 
@@ -42,15 +44,16 @@ def free_folder(base: Path) -> Path:
 class RunFolder:
     """Where a training run keeps everything.
 
-    ``config.yaml``, ``command.txt`` and ``versions.json`` say how it was made, ``metrics.jsonl``
-    and ``tensorboard/`` what happened, ``checkpoint.pt`` lets it go on, ``policy/`` is what it
-    learned and ``evaluation.json`` how strong that is.
+    ``config.yaml``, ``rules.yaml``, ``command.txt`` and ``versions.json`` say how it was made,
+    ``metrics.jsonl`` and ``tensorboard/`` what happened, ``checkpoint.pt`` lets it go on,
+    ``policy/`` is what it learned and ``evaluation.json`` how strong that is.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.policy = path / "policy"
         self.tensorboard = path / "tensorboard"
+        self._rules = path / "rules.yaml"
         self._checkpoint = path / "checkpoint.pt"
 
     @classmethod
@@ -59,12 +62,16 @@ class RunFolder:
 
         Raises:
             RunError: the folder exists and is not empty.
+            SchemaError: the rules that the configuration names cannot be used.
         """
+        ruleset = ruleset_of(config)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise RunError(f"{path} exists already: resume it, or choose another folder with --out")
         path.mkdir(parents=True, exist_ok=True)
         run = cls(path)
         write_atomically(path / "config.yaml", dump_config(config))
+        rules = yaml.safe_dump(ruleset.model_dump(mode="json"), sort_keys=False)
+        write_atomically(run._rules, rules)
         run._note_command()
         return run
 
@@ -74,12 +81,22 @@ class RunFolder:
 
         Raises:
             RunError: there is no checkpoint to resume from.
+            SchemaError: its configuration is damaged.
         """
         run = cls(path)
         if not run._checkpoint.exists():
             raise RunError(f"{path} holds no checkpoint.pt to resume from")
+        config = load_config(path / "config.yaml")
         run._note_command()
-        return run, load_config(path / "config.yaml")
+        return run, config
+
+    def ruleset(self) -> Ruleset:
+        """Return the run's rules: its own copy, whatever became of the file that it was made from.
+
+        Raises:
+            SchemaError: the copy is missing or damaged.
+        """
+        return load_ruleset(self._rules)
 
     def _note_command(self) -> None:
         with (self.path / "command.txt").open("a", encoding="utf-8") as file:
@@ -101,9 +118,8 @@ class RunFolder:
 
     def save_checkpoint(self, state: dict[str, Any]) -> None:
         """Write a checkpoint of tensors and plain data, whole or not at all."""
-        partial = self._checkpoint.with_suffix(".part")
-        torch.save(state, partial)
-        partial.replace(self._checkpoint)
+        with replacing(self._checkpoint) as draft, draft.open("xb") as file:
+            torch.save(state, file)
 
     def load_checkpoint(self) -> dict[str, Any]:
         """Return the last checkpoint; nothing in it can run code.
@@ -115,6 +131,8 @@ class RunFolder:
             state: dict[str, Any] = torch.load(self._checkpoint, weights_only=True)
         except Exception as error:
             raise RunError(f"{self._checkpoint}: not a checkpoint of this program") from error
+        if not isinstance(state, dict):
+            raise RunError(f"{self._checkpoint}: not a checkpoint of this program")
         return state
 
     def save_evaluation(self, table: dict[str, Any]) -> None:

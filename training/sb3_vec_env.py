@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
 from retinue.envs.batch import Batch
 from retinue.envs.game.dice import SEED_BITS
-
-_NOTHING: dict[str, Any] = {}
-"""What most environments have to say in most steps; shared, so that no step makes thousands."""
 
 
 class RetinueVecEnv(VecEnv):
@@ -76,7 +74,7 @@ class RetinueVecEnv(VecEnv):
         dones = batch.terminated.copy()
         self._returns += batch.rewards
         self._lengths += 1
-        infos = [_NOTHING] * self.num_envs
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if ended:
             self._restart(np.flatnonzero(dones), infos)
         return batch.observations.copy(), rewards, dones, infos
@@ -127,8 +125,8 @@ class RetinueVecEnv(VecEnv):
         raise AttributeError(f"{type(self).__name__} has no attribute {attr_name!r} to be set")
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
-        """Return False for each environment: none is wrapped."""
-        return [False for _ in self._get_indices(indices)]
+        """Return whether the wrapper's work is done: True for ``Monitor``, whose infos we give."""
+        return [issubclass(Monitor, wrapper_class) for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[np.ndarray[Any, Any] | None]:
         """Return None for each environment: a batch is not drawn."""

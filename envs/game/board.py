@@ -42,13 +42,6 @@ FIRST_CASTLE_BIT: Final = 1
 FIRST_OTHER_ENTERING_BIT: Final = 9
 HOME_BIT: Final = 11
 CHECKPOINTS: Final = 12
-CHECKPOINT_NAMES: Final = (
-    "own entering tile",
-    *(f"Castle {offset}" for offset in CASTLES),
-    *(f"entering tile {offset}" for offset in OTHER_ENTERING),
-    "Home",
-)
-
 NO_CHECKPOINT: Final = -1
 CHECKPOINT_AT: Final = np.full(LOOP, NO_CHECKPOINT, np.int8)
 """Record bit of each loop offset, or ``NO_CHECKPOINT``; the midpoint has a flag of its own."""

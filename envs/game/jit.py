@@ -121,9 +121,13 @@ CACHE_FOLDER: Path | None = _find_cache() if ENABLED else None
 
 
 @contextlib.contextmanager
-def _our_cache() -> Iterator[dict[str, Any]]:
-    """Point Numba at our folder while it decorates one function; give the cache option."""
-    if CACHE_FOLDER is None:
+def _our_cache(function: Callable[..., Any]) -> Iterator[dict[str, Any]]:
+    """Point Numba at our folder while it decorates one function; give the cache option.
+
+    The digest covers our own sources alone, so what others write is compiled at each start: kept,
+    it would go stale when a helper in another of their files changes.
+    """
+    if CACHE_FOLDER is None or not function.__module__.startswith("retinue."):
         yield {"cache": False}
         return
     before = _CONFIG.CACHE_DIR
@@ -134,22 +138,24 @@ def _our_cache() -> Iterator[dict[str, Any]]:
         _CONFIG.CACHE_DIR = before
 
 
+def _compiled(function: F, **options: Any) -> F:
+    with _our_cache(function) as cache:
+        return numba.njit(**_OPTIONS, **cache, **options)(function)  # type: ignore[no-any-return]
+
+
 def jit(function: F) -> F:
     """Compile ``function`` for one game at a time."""
-    with _our_cache() as cache:
-        return numba.njit(**_OPTIONS, **cache)(function)  # type: ignore[no-any-return]
+    return _compiled(function)
 
 
 def inner_jit(function: F) -> F:
     """Compile ``function`` for compiled callers alone: without wrappers it takes half as long."""
-    with _our_cache() as cache:
-        return numba.njit(**_OPTIONS, **_NO_WRAPPERS, **cache)(function)  # type: ignore[no-any-return]
+    return _compiled(function, **_NO_WRAPPERS)
 
 
 def inline_jit(function: F) -> F:
     """Compile ``function`` into its compiled callers: for the few helpers that run every step."""
-    with _our_cache() as cache:
-        return numba.njit(**_OPTIONS, **_NO_WRAPPERS, **cache, forceinline=True)(function)  # type: ignore[no-any-return]
+    return _compiled(function, **_NO_WRAPPERS, forceinline=True)
 
 
 def parallel_jit(function: F) -> F:
@@ -158,8 +164,7 @@ def parallel_jit(function: F) -> F:
     Keep the body of that loop to one call: Numba 0.68 silently drops writes to nested arrays of
     a record that an inner loop makes there.
     """
-    with _our_cache() as cache:
-        return numba.njit(**_OPTIONS, **cache, parallel=True)(function)  # type: ignore[no-any-return]
+    return _compiled(function, parallel=True)
 
 
 def wrapping_jit(function: F) -> F:
@@ -210,7 +215,7 @@ def _address_of(function: Callable[..., int], arguments: tuple[Any, ...]) -> int
         _kept.append(function)
         return len(_kept)
     signature = types.int64(*(numba.from_dtype(each) for each in arguments))
-    with _our_cache() as cache, _NOTICE.around(function.__name__):
+    with _our_cache(function) as cache, _NOTICE.around(function.__name__):
         compiled = numba.cfunc(signature, **_OPTIONS, **cache)(function)
     _kept.append(compiled)
     return int(compiled.address)  # type: ignore[arg-type] # it is compiled by now

@@ -3,18 +3,18 @@
 import contextlib
 import json
 import operator
-import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, SupportsIndex, TypeVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from retinue.envs.game import board, engine
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.events import events_to_json, new_log
+from retinue.envs.game.files import write_atomically as write_atomically  # noqa: PLC0414 - cli's
 from retinue.envs.game.ruleset import MAX_STORE, Ruleset
 from retinue.envs.game.schema import StrictModel, from_json
 from retinue.envs.game.state import (
@@ -31,6 +31,13 @@ from retinue.envs.game.state import (
 
 M = TypeVar("M", bound=StrictModel)
 WHEN_NAMES: Final = ("before", "after")
+EVENT_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "checkpoint": ("piece", "checkpoint"),
+    "capture": ("piece", "seat"),
+    "blocked": ("piece", "trimmed"),
+    "finish": (),
+}
+"""What an event of a type has beside its points; of any other type only the piece."""
 
 Die = Annotated[int, Field(ge=1, le=6)]
 Seat = Annotated[int, Field(ge=0, lt=board.SEATS)]
@@ -55,9 +62,20 @@ class EventModel(StrictModel):
     type: Literal["exit", "checkpoint", "midpoint", "capture", "blocked", "home", "finish"]
     piece: Piece | None = None
     seat: Seat | None = None
-    checkpoint: Annotated[int, Field(ge=0, lt=board.CHECKPOINTS)] | None = None
+    checkpoint: Annotated[int, Field(ge=0, lt=board.HOME_BIT)] | None = None
     trimmed: Annotated[int, Field(ge=0)] | None = None
     points: int | None = None
+
+    @model_validator(mode="after")
+    def _has_what_its_type_has(self) -> "EventModel":
+        wanted = EVENT_KEYS.get(self.type, ("piece",))
+        kind = f"{'an' if self.type == 'exit' else 'a'} {self.type} event"
+        if missing := [key for key in wanted if getattr(self, key) is None]:
+            raise ValueError(f"{kind} needs {' and '.join(missing)}")
+        for key in ("piece", "seat", "checkpoint", "trimmed"):
+            if key not in wanted and getattr(self, key) is not None:
+                raise ValueError(f"{kind} has no {key}")
+        return self
 
 
 class HeaderModel(StrictModel):
@@ -141,20 +159,6 @@ def turn_to_json(turn: Record) -> dict[str, Any]:
         "noble": {"steps": steps, "when": WHEN_NAMES[turn["noble_after"]]},
         "guards": [[value + 1 for value in range(6) for _ in range(row[value])] for row in counts],
     }
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that it is there whole or not at all."""
-    # Not by tempfile, whose files nobody else may read.
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with draft.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        draft.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
 
 
 class Recorder:

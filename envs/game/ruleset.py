@@ -107,6 +107,11 @@ class Ruleset(StrictModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Ruleset":
+        if self.turns < board.SEATS:
+            raise ValueError(
+                f"clock_seconds: {self.clock_seconds} is less than one turn of "
+                f"{self.turn_seconds} seconds for each of {board.SEATS} seats"
+            )
         if self.start_credits > self.max_credits:
             raise ValueError(
                 f"start_credits: {self.start_credits} is more than max_credits {self.max_credits}"

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,6 +72,26 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+# YAML 1.1 reads 1e-3 as text, since the point is missing; everybody else reads a number.
+_UniqueKeyLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$", re.ASCII),
+    list("-+.0123456789"),
+)
+
+
+def parse_yaml(text: str) -> Any:
+    """Return what YAML text says.
+
+    Raises:
+        SchemaError: it is no YAML, or a key stands twice.
+    """
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)
+    except Exception as error:  # besides its own, whatever Python's int, date ... raise inside it
+        raise SchemaError(f"not valid YAML: {' '.join(str(error).split())}") from error
+
+
 def read_yaml(path: Path | str) -> dict[str, Any]:
     """Return the mapping in a YAML file.
 
@@ -83,9 +104,9 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise SchemaError(f"{path}: {reason}") from error
     try:
-        data = yaml.load(text, Loader=_UniqueKeyLoader)
-    except Exception as error:  # besides its own, whatever Python's int, date ... raise inside it
-        raise SchemaError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+        data = parse_yaml(text)
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error}") from error
     if not isinstance(data, dict):
         raise SchemaError(f"{path}: must hold keys and values, not {type(data).__name__}")
     return data

@@ -35,7 +35,7 @@ GAME = np.dtype(
                 ("midpoint", "i2", (SEATS, PIECES)),  # 1 while midpoint progress is active
                 ("checkpoints", "i2", (SEATS, PIECES)),  # bit masks, rules 4.1
                 ("progression", "i4", (SEATS, PIECES)),
-                ("combat", "i4", (SEATS,)),
+                ("combat", "i8", (SEATS,)),  # penalties of a long match under harsh rules add up
                 ("bonus", "i4", (SEATS,)),
                 ("store", "i2", (SEATS, 6)),  # stored rolls of each value 1 to 6
                 ("credits", "i4", (SEATS,)),
