@@ -316,7 +316,8 @@ class Batch:
     def _ask(self, agent: Opponent, indices: np.ndarray[Any, np.dtype[np.int64]]) -> int:
         keys = np.zeros(len(indices), np.uint64)
         write_keys(self.games, self._slots, indices, keys)
-        turns = agent.choose(View(self.games[indices], keys, self.ruleset), self._rng)
+        # Whatever a user's own agent returns.
+        turns: Any = agent.choose(View(self.games[indices], keys, self.ruleset), self._rng)
         if not isinstance(turns, np.ndarray) or (turns.dtype, turns.shape) != (TURN, indices.shape):
             raise ValueError(
                 f"agent {agent.name} must return a TURN array of shape {indices.shape}, "

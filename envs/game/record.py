@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from retinue.envs.game import board, engine
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.events import events_to_json, new_log
-from retinue.envs.game.files import write_atomically as write_atomically  # noqa: PLC0414 - cli's
+from retinue.envs.game.files import write_atomically
 from retinue.envs.game.ruleset import MAX_STORE, Ruleset
 from retinue.envs.game.schema import StrictModel, from_json
 from retinue.envs.game.state import (
