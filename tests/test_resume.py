@@ -2,6 +2,7 @@
 
 import io
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from retinue.agents.policy import PolicyError, load_policy
 from retinue.envs.game.ruleset import load_ruleset, rules_file
 from retinue.envs.game.schema import SchemaError
 from retinue.evaluation.statistics import Estimate
-from retinue.training import callbacks
 from retinue.training.callbacks import TrainingCallback
 from retinue.training.checkpoint import restore
 from retinue.training.config import TrainConfig, load_config
@@ -137,7 +137,7 @@ def test_the_time_left_is_that_of_the_nearer_limit(monkeypatch: pytest.MonkeyPat
         callback = TrainingCallback(
             tiny(*changes), RunFolder(Path()), measure=nothing, capture=nothing, elapsed=60.0
         )
-        callback._begun = callbacks.time.perf_counter()
+        callback._begun = time.perf_counter()
         callback._speed.rate = 10.0
         return callback._left()
 
