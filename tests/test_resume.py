@@ -111,7 +111,7 @@ def test_terminal_and_handler_survive_an_error(
 
     screen = io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=200)
-    monkeypatch.setattr(callbacks, "Console", lambda **_: terminal)
+    monkeypatch.setattr("retinue.training.callbacks.Console", lambda **_: terminal)
     run = RunFolder.create(tmp_path / "a[red]run[/nothing]", UNEVEN)
     before = signal.getsignal(signal.SIGINT)
     at_step(32, press_twice, monkeypatch)
