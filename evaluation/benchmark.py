@@ -145,17 +145,17 @@ def benchmark_engine(mode: str, *, quick: bool = False) -> Iterator[Row]:
 
     Args:
         mode: ``"journey"`` or ``"brawl"``.
-        quick: do a twentieth of the work: to see that it works, not to quote.
+        quick: do a hundredth of the work: to see that it works, not to quote.
     """
     ruleset = load_ruleset(mode)
     threads = MAX_THREADS
-    share = 20 if quick else 1
+    share = 100 if quick else 1
     sizes = [(64, 1, 16_000), (1024, 1, 1000), (1024, threads, 2000), (4096, threads, 500)]
     for encoding in ("steps", "turn"):
         for batch, used, steps in sizes:
             per_turn = 1 if encoding == "steps" else 4
             run = RandomPlay(ruleset, batch, encoding, used).run
-            count = steps // share // per_turn
+            count = max(1, steps // share // per_turn)
             yield time_rate(f"batch/{encoding}", batch, used, "decisions/s", run, count)
     yield time_rate("gym/steps", 1, 1, "decisions/s", play_gym(ruleset), 20_000 // share)
     matches = 1024 // share

@@ -20,27 +20,23 @@ TINY = [
 ]
 
 
-def retinue(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
-
-
-def test_training_ends_with_a_table_and_a_policy(tmp_path: Path) -> None:
-    done = retinue("train", "quick", *TINY, "--set", "decisions=1024", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "first places (par 25%)" in done.stdout
+def test_training_ends_with_a_table_and_a_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "quick", *TINY, "--set", "decisions=1024"]) == 0
+    shown = capsys.readouterr()
+    assert "first places (par 25%)" in shown.out
     assert (tmp_path / "runs" / "quick" / "policy" / "policy.pt").exists()
-    assert "Training in runs/quick with 1 engine and 1 torch threads" in done.stderr
-    played = retinue(
-        *("play", "--agents", "policy:runs/quick,racer,random,random", "--matches", "4"),
-        folder=tmp_path,
-    )
-    assert played.returncode == 0, played.stderr
-    assert "policy:" in played.stdout
+    assert "Training in runs/quick with 1 engine and 1 torch threads" in shown.err
+    players = "policy:runs/quick,racer,random,random"
+    assert main(["play", "--agents", players, "--matches", "4"]) == 0
+    assert "policy:" in capsys.readouterr().out
 
 
-def test_ctrl_c_keeps_the_run_and_resume_ends_it(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_run_and_resume_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments = [*COMMAND, "train", "quick", *TINY, "--set", "decisions=16384", "--out", "run"]
     process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     measured = tmp_path / "run" / "metrics.jsonl"
@@ -52,8 +48,8 @@ def test_ctrl_c_keeps_the_run_and_resume_ends_it(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "go on with: retinue train --resume run" in errors
     assert "Traceback" not in errors
-    done = retinue("train", "--resume", "run", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--resume", "run"]) == 0
     lines = [json.loads(line)["decisions"] for line in measured.read_text().splitlines()]
     assert lines == sorted(set(lines))
     assert json.loads((tmp_path / "run" / "evaluation.json").read_text())["decisions"] >= 16384
@@ -112,17 +108,18 @@ def test_figures_are_not_measured_for_a_folder_that_takes_none(
     assert "bench.json: cannot be written: Permission denied" in errors
 
 
-def test_benchmarks_are_written_as_json(tmp_path: Path) -> None:
-    done = retinue("bench", "--quick", "--no-training", "--json", "bench.json", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    figures = json.loads((tmp_path / "bench.json").read_text())
+def test_benchmarks_are_written_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bench.json"
+    assert main(["bench", "--quick", "--no-training", "--json", str(file)]) == 0
+    shown = capsys.readouterr().out
+    figures = json.loads(file.read_text())
     machine = figures["machine"]
     assert {"processor", "cores", "threads", "python", "numba"} <= set(machine)
     for name in ("torch", "stable-baselines3", "sb3-contrib"):
-        assert f"{name} {machine[name]}" in done.stdout
+        assert f"{name} {machine[name]}" in shown
     names = {row["name"] for row in figures["rows"]}
     assert names == {"batch/steps", "batch/turn", "gym/steps", "matches/racer"}
     for row in figures["rows"]:
         assert set(row) == {"name", "batch", "threads", "unit", "median", "min", "max"}
         assert 0 < row["min"] <= row["median"] <= row["max"]
-    assert "batch/steps" in done.stdout
+    assert "batch/steps" in shown

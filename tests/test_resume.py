@@ -302,6 +302,7 @@ def test_numbers_may_have_an_exponent(text: str, tmp_path: Path) -> None:
 def test_dice_of_training_and_measuring_do_not_meet() -> None:
     last = tiny(f"seed={(1 << 20) - 1}")
     environment = make_vec_env(last)
+    make_model(last, environment)
     environment.reset()
     assert environment.batch.seeds.min() >= last.seed * MATCH_SEED_SPACING
     assert environment.batch.seeds.max() < MEASURING_SEED

@@ -38,9 +38,9 @@ def benchmark_training(mode: str, *, quick: bool = False) -> Iterator[Row]:
 
     Args:
         mode: ``"journey"`` or ``"brawl"``, trained as in ``configs/train/quick.yaml``.
-        quick: one short round: to see that it works, not to quote.
+        quick: one short round with few environments: to see that it works, not to quote.
     """
-    config = load_config("quick", [f"mode={mode}"])
+    config = load_config("quick", [f"mode={mode}", *(["environments=32"] if quick else [])])
     torch.set_num_threads(config.torch_threads)
     for encoding in ("steps", "turn"):
         chosen = config.model_copy(update={"encoding": encoding})

@@ -60,13 +60,13 @@ def make_vec_env(config: TrainConfig, ruleset: Ruleset | None = None) -> Retinue
         reward=Reward(config.reward.mode, config.reward.scale),
         threads=config.engine_threads,
     )
-    return RetinueVecEnv(batch, seed=config.seed * MATCH_SEED_SPACING)
+    return RetinueVecEnv(batch)
 
 
 def make_model(config: TrainConfig, environment: VecEnv) -> MaskablePPO:
     """Return an untrained MaskablePPO of a configuration."""
     ppo = config.ppo
-    return MaskablePPO(
+    model = MaskablePPO(
         "MlpPolicy",
         environment,
         n_steps=ppo.rollout_steps,
@@ -87,6 +87,9 @@ def make_model(config: TrainConfig, environment: VecEnv) -> MaskablePPO:
         seed=config.seed,
         device="cpu",
     )
+    # Stable-Baselines3 has just given the environment the learner's own seed.
+    environment.seed(config.seed * MATCH_SEED_SPACING)
+    return model
 
 
 def policy_of(model: MaskablePPO, hidden: tuple[int, ...]) -> PolicyNetwork:
