@@ -7,6 +7,7 @@ interrupted (Ctrl-C). A traceback is a bug.
 """
 
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -219,7 +220,8 @@ def train(
         raise typer.BadParameter("give a CONFIG to start a run, or --resume DIR to go on with one")
     result = train_policy(chosen, run, resume=resume is not None)
     if result is None:
-        _complain(f"interrupted; go on with: retinue train --resume {run.path}")
+        again = shlex.join(["retinue", "train", "--resume", str(run.path)])
+        _complain(f"interrupted; go on with: {again}")
         raise typer.Exit(INTERRUPTED)
     _print(table_of(result))
     print(printable(f"The policy is in {run.policy}; let it play: --agents policy:{run.path},..."))
@@ -341,6 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(words, prog_name="retinue", standalone_mode=False)
+        sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):  # before or after a subcommand's own work
         _complain("interrupted")
         code = INTERRUPTED
@@ -348,7 +351,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path = error.ctx.command_path if error.ctx else "retinue"
         _complain(f"{error.format_message().rstrip('.')} (see `{path} --help`)")
         return BAD_INPUT
-    except BrokenPipeError:  # the reader has seen enough
+    except (BrokenPipeError, SystemExit):  # the reader has seen enough; typer answers by exiting
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:

@@ -139,6 +139,7 @@ class Batch:
         self._on_turns = on_turns
         self._rng = np.random.default_rng()
         self._has_begun = False
+        self._is_stuck = False
         self._all = np.arange(num_games)
         self._parts = len(self.encoding.nvec)
         self.seats_played = 1 if mask == ANY_SEAT else 0 if mask == NO_SEAT else mask.bit_count()
@@ -276,6 +277,7 @@ class Batch:
         Raises:
             ValueError: the actions have another shape.
             IllegalTurn: an opponent chose an illegal turn; the message names it.
+            RuntimeError: a match is over, or an opponent failed before.
         """
         taken = np.asarray(actions)
         if taken.ndim == 1:
@@ -285,6 +287,8 @@ class Batch:
                 f"actions must be integers of shape {self._actions.shape}, "
                 f"not {taken.dtype} of shape {np.shape(actions)}"
             )
+        if self._is_stuck:
+            raise RuntimeError("an opponent failed in its turn: start the next matches first")
         self._actions[:] = taken
         return self._serve(self._all, STEP)
 
@@ -296,15 +300,19 @@ class Batch:
         """
         if not self._has_begun:
             raise RuntimeError("the batch has no matches yet: call reset first")
+        # Should an agent fail, its games stop in its turn, which is not the caller's to play.
+        self._is_stuck = True
         outcome = self._run(indices, command)
         ended = outcome % WAITING
         while outcome >= WAITING:
             waiting = np.flatnonzero(self._slots["waiting"])
             agents = self.control[waiting, self.games["seat"][waiting]]
-            outcome = 0
-            for agent in np.unique(agents):
-                outcome += self._ask(self.opponents[agent], waiting[agents == agent])
+            outcome = sum(
+                self._ask(self.opponents[agent], waiting[agents == agent])
+                for agent in np.unique(agents)
+            )
             ended += outcome % WAITING
+        self._is_stuck = bool(indices.size < self.num_games and self._slots["waiting"].any())
         return ended
 
     def _run(self, indices: Any, command: int) -> int:
@@ -331,6 +339,7 @@ class Batch:
     def _refuse(self, index: int) -> None:
         game, turn = self.games[index], self.turns[index]
         if self._slots["fault"][index] == MATCH_OVER:
+            self._is_stuck = False  # this was the caller's mistake, and changed nothing
             raise RuntimeError(f"the match in game {index} is over; start its next one first")
         agent = self.opponents[self.control[index, game["seat"]]]
         reason = explain(int(self._slots["fault"][index]), game, turn)

@@ -100,7 +100,9 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
             known = ", ".join(self.metadata["render_modes"])
             raise ValueError(f"unknown render_mode {render_mode!r}: use {known}")
         self.ruleset = _ruleset(mode, rules)
-        given = [opponents] if isinstance(opponents, str | Opponent) else list(opponents or ())
+        given: list[Any] = [opponents]
+        if opponents is None or isinstance(opponents, list | tuple):
+            given = list(opponents or ())
         self.batch = Batch(
             self.ruleset,
             1,

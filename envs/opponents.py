@@ -63,10 +63,12 @@ def resolve(agent: Opponent | str, ruleset: Ruleset) -> Opponent:
     Raises:
         ValueError: it is a name and no agents are known, or not this one.
     """
-    if isinstance(agent, Opponent):
+    if isinstance(agent, Opponent) and not isinstance(agent, type):
         return agent
     if not isinstance(agent, str):
-        raise ValueError(f"an opponent is an agent or its name, not {agent!r:.80}")
+        raise ValueError(
+            f"an opponent is a name, or an object with name, compiled and choose, not {agent!r:.80}"
+        )
     if not _resolvers:
         raise ValueError(f"to use agent {agent!r} by its name, import retinue.agents first")
     return _resolvers[0](agent, ruleset)

@@ -392,4 +392,5 @@ def test_a_reader_who_has_seen_enough(games: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         stack.callback(process.wait, LIMIT)
-        assert "Traceback" not in process.stderr.read()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0

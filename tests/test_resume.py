@@ -330,3 +330,9 @@ def test_an_impossible_network_is_refused(
     (tmp_path / "policy.pt").write_bytes((whole[0].policy / "policy.pt").read_bytes())
     with pytest.raises(PolicyError):
         load_policy(tmp_path, load_ruleset("journey"))
+
+
+def test_training_that_diverges_says_so(tmp_path: Path) -> None:
+    config = tiny("ppo.learning_rate=1e30", "ppo.final_learning_rate=1e30")
+    with pytest.raises(RunError, match="training diverged"):
+        train(config, RunFolder.create(tmp_path / "run", config))

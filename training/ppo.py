@@ -20,8 +20,10 @@ from retinue.training.callbacks import TrainingCallback
 from retinue.training.checkpoint import capture, restore
 from retinue.training.config import TrainConfig, ruleset_of
 from retinue.training.measure import Measurement, Measurer
-from retinue.training.run_folder import RunFolder
+from retinue.training.run_folder import RunError, RunFolder
 from retinue.training.sb3_vec_env import RetinueVecEnv
+
+LARGEST_WEIGHT: Final = 1e6
 
 MATCH_SEED_SPACING: Final = 1 << 32
 """Dice seeds of training matches start at ``seed`` times this, so that runs share no first match;
@@ -92,6 +94,11 @@ def make_model(config: TrainConfig, environment: VecEnv) -> MaskablePPO:
     return model
 
 
+def has_diverged(model: MaskablePPO) -> bool:
+    """Tell whether a learner's weights have grown past all use, or are no numbers any more."""
+    return not all(bool((each.abs() < LARGEST_WEIGHT).all()) for each in model.policy.parameters())
+
+
 def policy_of(model: MaskablePPO, hidden: tuple[int, ...]) -> PolicyNetwork:
     """Return a copy of the acting part of a learner, by itself."""
     policy = model.policy
@@ -140,12 +147,20 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
         logger = Logger(str(run.path), [TensorBoardOutputFormat(str(run.tensorboard))])
         model.set_logger(logger)
         with contextlib.closing(logger), callback.running():
-            model.learn(
-                config.decisions - decisions,
-                callback,
-                log_interval=1,
-                reset_num_timesteps=not resume,
-            )
+            try:
+                model.learn(
+                    config.decisions - decisions,
+                    callback,
+                    log_interval=1,
+                    reset_num_timesteps=not resume,
+                )
+            except ValueError as error:
+                if not has_diverged(model):
+                    raise
+                raise RunError(
+                    f"{run.path}: training diverged; try a lower ppo.learning_rate or a larger "
+                    "reward.scale"
+                ) from error
         decisions = callback.decisions
     agent = _agent(model, config, environment)
     save_policy(
