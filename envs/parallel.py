@@ -25,55 +25,25 @@ def new_setup(encoding: Encoding) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 @jit
-def _serve_at(
-    order: int,
-    games: Any,
-    turns: Any,
-    slots: Any,
-    setup: Any,
-    rules: Any,
-    log: Any,
-    indices: Any,
-    command: int,
-    serve: int,
-) -> int:
+def _serve_at(order: int, memory: Any, indices: Any, command: int, function: int) -> int:
+    games, turns, slots, setup, rules, log = memory
     at = indices[order]
-    return call_at(serve, (games[at], turns[at], slots[at], setup[0], rules[0], log[0], command))
+    return call_at(function, (games[at], turns[at], slots[at], setup[0], rules[0], log[0], command))
 
 
 @parallel_jit
-def _serve_parallel(
-    games: Any,
-    turns: Any,
-    slots: Any,
-    setup: Any,
-    rules: Any,
-    log: Any,
-    indices: Any,
-    command: int,
-    serve: int,
-) -> int:
+def _serve_parallel(memory: Any, indices: Any, command: int, function: int) -> int:
     result = 0
     for order in prange(indices.shape[0]):
-        result += _serve_at(order, games, turns, slots, setup, rules, log, indices, command, serve)
+        result += _serve_at(order, memory, indices, command, function)
     return result
 
 
 @jit
-def _serve_serial(
-    games: Any,
-    turns: Any,
-    slots: Any,
-    setup: Any,
-    rules: Any,
-    log: Any,
-    indices: Any,
-    command: int,
-    serve: int,
-) -> int:
+def _serve_serial(memory: Any, indices: Any, command: int, function: int) -> int:
     result = 0
     for order in range(indices.shape[0]):
-        result += _serve_at(order, games, turns, slots, setup, rules, log, indices, command, serve)
+        result += _serve_at(order, memory, indices, command, function)
     return result
 
 
@@ -98,12 +68,12 @@ def serve_games(memory: Memory, indices: Any, command: int, function: int, threa
         The sum of what the function returned.
     """
     if threads == 1 or len(indices) == 1:
-        return int(_serve_serial(*memory, indices, command, function))
+        return int(_serve_serial(memory, indices, command, function))
     with _POOL:
         before = numba.get_num_threads()
         numba.set_num_threads(threads)
         try:
-            return int(_serve_parallel(*memory, indices, command, function))
+            return int(_serve_parallel(memory, indices, command, function))
         finally:
             numba.set_num_threads(before)
 
