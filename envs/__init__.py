@@ -6,5 +6,6 @@ for _mode in ("Journey", "Brawl"):
     gymnasium.register(
         id=f"retinue/{_mode}-v0",
         entry_point="retinue.envs.gym_env:RetinueEnv",
+        vector_entry_point="retinue.envs.vector_env:RetinueVectorEnv",
         kwargs={"mode": _mode.lower()},
     )

@@ -2,24 +2,23 @@
 
 import json
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from retinue.envs.actions import Encoding
-from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.engine import MATCH_OVER, IllegalTurn, explain
 from retinue.envs.game.events import SILENT
 from retinue.envs.game.ruleset import Ruleset
-from retinue.envs.game.state import GAME, TURN
+from retinue.envs.game.state import GAME, TURN, Record
 from retinue.envs.kernels import (
-    ANY_SEAT,
+    CONSIDER,
     FAULT,
+    LOOK,
     MAX_GAMES,
     MAX_OPPONENTS,
-    NO_SEAT,
     RESET,
     RESUME,
     SERVE,
@@ -27,38 +26,28 @@ from retinue.envs.kernels import (
     STEP,
     WAITING,
 )
+from retinue.envs.last_moves import Indices, LastMoves
 from retinue.envs.opponents import Opponent, View, resolve
-from retinue.envs.parallel import MAX_THREADS, new_setup, serve_games, write_keys
+from retinue.envs.parallel import (
+    MAX_THREADS,
+    NO_COPIES,
+    Copies,
+    copy_of,
+    new_setup,
+    serve_games,
+    write_keys,
+)
 from retinue.envs.rewards import Reward
-
-DRAWS: Final = ("in order", "each match")
-ANY: Final = "any"
-"""As ``seats``: one seat, drawn anew for each match."""
-NONE: Final = "none"
-"""As ``seats``: agents play all of them, so starting a match plays it to its end."""
-
-
-def seat_mask(seats: int | Sequence[int] | str) -> int:
-    """Return the caller's seats as a bit mask, or ``ANY_SEAT`` or ``NO_SEAT``.
-
-    Raises:
-        ValueError: a seat is not 0 to 3 or stands twice, or there is none.
-    """
-    if isinstance(seats, str):
-        if seats not in (ANY, NONE):
-            raise ValueError(f'seats must be seat numbers, "{ANY}" or "{NONE}", not {seats!r}')
-        return ANY_SEAT if seats == ANY else NO_SEAT
-    chosen = list(seats) if isinstance(seats, Iterable) else [seats]
-    mask = 0
-    for seat in chosen:
-        if type(seat) is bool or not hasattr(seat, "__index__") or seat not in range(SEATS):
-            raise ValueError(f"seat {seat!r} is not one of 0, 1, 2, 3")
-        if (mask >> seat) & 1:
-            raise ValueError(f"seat {seat} stands twice in seats")
-        mask |= 1 << seat
-    if not mask:
-        raise ValueError("seats must name at least one seat")
-    return mask
+from retinue.envs.seating import (
+    ALL_SEATS,
+    DRAWS,
+    NO_OPPONENTS,
+    NONE,
+    pools,
+    seat_mask,
+    seat_masks,
+    seats_played,
+)
 
 
 class Batch:
@@ -80,6 +69,8 @@ class Batch:
         seats_played: how many seats of each match are the caller's.
         final_rewards, final_totals, final_places: of matches that have ended, for all seats;
             float64, int64 and int32, ``(n, 4)``.
+        copies: arrays float32 ``(n, layout.size)`` and uint8 ``(n, mask_size)``, contiguous, to
+            which observations and masks are written too: cheaper than copying them afterwards.
 
     Args:
         ruleset: the rules.
@@ -93,8 +84,9 @@ class Batch:
         draw: ``"in order"``, or ``"each match"`` to draw each seat's agent from ``opponents``.
         reward: how scores become rewards.
         threads: of the kernels; by default all that Numba may use. One thread starts no pool.
-        on_turns: is told of the turns that agents outside the kernels choose, before they are
-            played: which games, int64 ``(m,)``, and a ``TURN`` array ``(m,)``.
+        on_turns: is told of the turns that agents choose, before they are played: which games,
+            int64 ``(m,)``, and a ``TURN`` array ``(m,)``. Kernels then ask no agent by themselves.
+        remember: keep the last move of every game, to be shown; as slow as ``on_turns``.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -112,6 +104,7 @@ class Batch:
         reward: Reward | None = None,
         threads: int | None = None,
         on_turns: Callable[[Any, Any], None] | None = None,
+        remember: bool = False,
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name != "self"}
         if not 1 <= operator.index(num_games) <= MAX_GAMES:
@@ -124,10 +117,9 @@ class Batch:
         if len(opponents) > MAX_OPPONENTS:
             raise ValueError(f"{len(opponents)} opponents are more than {MAX_OPPONENTS}")
         mask = seat_mask(seats)
-        is_alone = mask == (1 << SEATS) - 1
-        if not is_alone and not opponents:
-            raise ValueError("opponents are needed for the seats that the caller does not play")
-        if is_alone and opponents:
+        if mask != ALL_SEATS and not opponents:
+            raise ValueError(NO_OPPONENTS)
+        if mask == ALL_SEATS and opponents:
             raise ValueError("the caller plays all seats, so there is none for opponents")
         self.ruleset = ruleset
         self.num_games = num_games
@@ -142,19 +134,20 @@ class Batch:
         self._is_stuck = False
         self._all = np.arange(num_games)
         self._parts = len(self.encoding.nvec)
-        self.seats_played = 1 if mask == ANY_SEAT else 0 if mask == NO_SEAT else mask.bit_count()
+        self.seats_played = seats_played(mask)
+        self.copies: Copies = NO_COPIES
+        self._last_moves = LastMoves(num_games) if remember else None
         self._allocate(mask, DRAWS.index(draw))
 
     def _allocate(self, seats: int, draw: int) -> None:
         setup = new_setup(self.encoding)
         setup["reward"] = self.reward.code
         setup["divisor"] = self.reward.divisor
-        setup["seats"] = seats
         setup["draw_opponents"] = draw
-        setup["opponents"] = len(self.opponents)
-        for index, agent in enumerate(self.opponents):
-            if agent.compiled is not None:
-                setup["policies"][0, index] = agent.compiled.address
+        if self._on_turns is None and self._last_moves is None:
+            for index, agent in enumerate(self.opponents):
+                if agent.compiled is not None:
+                    setup["policies"][0, index] = agent.compiled.address
         self.games = np.zeros(self.num_games, GAME)
         self.turns = np.zeros(self.num_games, TURN)
         self._slots = slots = np.zeros(self.num_games, SLOT)
@@ -171,12 +164,18 @@ class Batch:
         self.final_totals = slots["final_totals"]
         self.final_places = slots["final_places"]
         self._actions = slots["action"][:, : self._parts]
+        slots["seats"] = seats
+        slots["opponents"] = len(self.opponents)
+        slots["pool"] = np.arange(MAX_OPPONENTS)
+
+    def _kept_arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
+        remembered = () if self._last_moves is None else self._last_moves.arrays
+        return (self.games, self.turns, self._slots, *remembered)
 
     def save_matches(self) -> tuple[bytes, ...]:
         """Return all matches for :meth:`load_matches`: drafts, seeds, what was paid, chance."""
-        arrays = (self.games, self.turns, self._slots)
         chance = json.dumps(self._rng.bit_generator.state)
-        return (*(array.tobytes() for array in arrays), chance.encode())
+        return (*(array.tobytes() for array in self._kept_arrays()), chance.encode())
 
     def load_matches(self, matches: Sequence[bytes]) -> None:
         """Go back to :meth:`save_matches` of a batch that was made with the same arguments.
@@ -185,7 +184,7 @@ class Batch:
             ValueError: they come from a batch of another size or another version.
         """
         *arrays, chance = matches
-        mine = (self.games, self.turns, self._slots)
+        mine = self._kept_arrays()
         if [array.nbytes for array in mine] != [len(saved) for saved in arrays]:
             raise ValueError("the saved matches are of another batch size or version")
         for array, saved in zip(mine, arrays, strict=True):
@@ -211,14 +210,32 @@ class Batch:
         """The dice seed of each game's present match, uint64 ``(n,)``; not for players."""
         return self._slots["seed"]
 
-    def reset(self, seed: int) -> None:
+    def reset(self, seed: Any) -> None:
         """Start a new match in every game.
 
         Args:
-            seed: game ``i``'s first match has the dice seed ``(seed + i) mod 2**53``; the seeds of
-                its later matches are derived from that.
+            seed: an integer: game ``i``'s first match has the dice of ``seed + i``; or one for each
+                game, integers ``(n,)``. Taken mod 2**53; later matches' seeds are derived from it.
         """
-        self._begin([(int(seed) + index) % (1 << SEED_BITS) for index in range(self.num_games)])
+        seeds = list(seed) if np.ndim(seed) else [int(seed) + i for i in range(self.num_games)]
+        self._rng = np.random.default_rng(int(seeds[0]) % (1 << SEED_BITS))
+        self.start(self._all, seeds)
+
+    def start(self, indices: Indices, seeds: Any) -> None:
+        """Start in some games a match of given dice, from whose seed later matches' are derived.
+
+        Args:
+            indices: integers ``(m,)``, each once.
+            seeds: integers ``(m,)``, taken mod 2**53.
+
+        Raises:
+            IndexError: there is no such game.
+        """
+        chosen = self._checked(indices)
+        self._slots["base_seed"][chosen] = [int(seed) % (1 << SEED_BITS) for seed in seeds]
+        self._slots["episode"][chosen] = 0
+        self._has_begun = True
+        self.start_next(chosen)
 
     def play_out(self, seeds: Any, control: Any) -> None:
         """Play one whole match in every game, all seats by agents (``seats`` is ``"none"``).
@@ -237,23 +254,43 @@ class Batch:
         if control.min() < 0 or control.max() >= len(self.opponents):
             raise ValueError(f"control must be 0 to {len(self.opponents) - 1}")
         self.control[:] = control
-        self._begin(seeds)
+        self.reset(seeds)
 
-    def _begin(self, seeds: Any) -> None:
-        """Start in every game the first match of an environment with that seed."""
-        self._has_begun = True
-        self._slots["base_seed"] = seeds
-        self._slots["episode"] = 0
-        self._rng = np.random.default_rng(int(seeds[0]))
-        self.start_next(self._all)
+    def arrange(self, indices: Indices, *, seats: Any = None, opponents: Any = None) -> None:
+        """Change who plays the later matches of some games; what is not given stays as it is.
 
-    def start_next(self, indices: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        Args:
+            indices: integers ``(m,)``, each once.
+            seats: for each of them the caller's, as the constructor takes them.
+            opponents: for each of them one or more of the batch's own opponents.
+
+        Raises:
+            IndexError: there is no such game.
+            ValueError: what is given does not fit; nothing is changed.
+        """
+        chosen = self._checked(indices)
+        count, given = len(chosen), self._arguments["opponents"]
+        taken_from = [] if opponents is None else pools(opponents, count, given)
+        if seats is not None:
+            masks = seat_masks(seats, count, has_opponents=bool(given))
+            self._slots["seats"][chosen] = masks
+        for index, pool in zip(chosen, taken_from, strict=False):
+            self._slots["opponents"][index] = len(pool)
+            self._slots["pool"][index, : len(pool)] = pool
+
+    def start_next(self, indices: Indices) -> None:
         """Start the next match in the games ``indices``, integers ``(m,)``, each once.
 
         Raises:
             IndexError: there is no such game.
             RuntimeError: :meth:`reset` was never called.
         """
+        chosen = self._checked(indices)
+        if self._last_moves is not None:
+            self._last_moves.forget(chosen)
+        self._serve(chosen, RESET)
+
+    def _checked(self, indices: Any) -> Indices:
         chosen = np.asarray(indices)
         if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
             raise IndexError(
@@ -261,15 +298,16 @@ class Batch:
             )
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.num_games:
             raise IndexError(f"games are 0 to {self.num_games - 1}")
-        self._serve(chosen.astype(np.int64), RESET)
+        return chosen.astype(np.int64, copy=False)
 
-    def step(self, actions: Any) -> int:
+    def step(self, actions: Any, indices: Indices | None = None) -> int:
         """Take one action in every game and play on to the caller's next decision.
 
         A match that has ended must be followed by :meth:`start_next`.
 
         Args:
             actions: integers ``(n,)`` for ``steps``, ``(n, 2 + store_capacity)`` for ``turn``.
+            indices: integers ``(m,)``, the games that count, each once; by default all.
 
         Returns:
             How many matches ended: those where ``terminated`` is true.
@@ -289,8 +327,27 @@ class Batch:
             )
         if self._is_stuck:
             raise RuntimeError("an opponent failed in its turn: start the next matches first")
+        chosen = self._all if indices is None else self._checked(indices)
         self._actions[:] = taken
-        return self._serve(self._all, STEP)
+        if self._last_moves is not None:
+            self._last_moves.foresee(self._memory, chosen)
+        return self._serve(chosen, STEP)
+
+    def last_move(self, index: int) -> tuple[Record, Record] | None:
+        """Return the last turn played in a game: ``GAME`` before it and ``TURN``.
+
+        None before the match's first turn, or if the batch does not ``remember``.
+        """
+        return None if self._last_moves is None else self._last_moves.of(index)
+
+    def look(self, index: int, seat: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Return how a game looks to a seat that has nothing to decide, float32 ``(size,)``."""
+        memory = copy_of(self._memory, [index])
+        slots = memory[2]
+        slots["acting"] = seat
+        serve_games(memory, self._all[:1], LOOK, CONSIDER.address)
+        seen: np.ndarray[Any, np.dtype[np.float32]] = slots["observation"][0, : self.layout.size]
+        return seen
 
     def _serve(self, indices: Any, command: int) -> int:
         """Run a command in some games, then let agents outside the kernels play.
@@ -316,12 +373,14 @@ class Batch:
         return ended
 
     def _run(self, indices: Any, command: int) -> int:
-        outcome = serve_games(self._memory, indices, command, SERVE.address, self.threads)
+        outcome = serve_games(
+            self._memory, indices, command, SERVE.address, self.threads, self.copies
+        )
         if outcome >= FAULT:
             self._refuse(int(np.flatnonzero(self._slots["fault"])[0]))
         return outcome
 
-    def _ask(self, agent: Opponent, indices: np.ndarray[Any, np.dtype[np.int64]]) -> int:
+    def _ask(self, agent: Opponent, indices: Indices) -> int:
         keys = np.zeros(len(indices), np.uint64)
         write_keys(self.games, self._slots, indices, keys)
         # Whatever a user's own agent returns.
@@ -333,6 +392,8 @@ class Batch:
             )
         if self._on_turns is not None:
             self._on_turns(indices, turns)
+        if self._last_moves is not None:
+            self._last_moves.note(indices, self.games[indices], turns)
         self.turns[indices] = turns
         return self._run(indices, RESUME)
 

@@ -4,37 +4,31 @@
 spaces, the index of the observation and examples.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 
-from retinue.envs.batch import ANY, Batch
+from retinue.envs.common import (
+    NO_RENDER_MODE,
+    RENDER_FPS,
+    Display,
+    Opponents,
+    as_parts,
+    checked_options,
+    make_batch,
+    observation_space,
+)
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
-from retinue.envs.game.ruleset import Ruleset, load_ruleset
+from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import Record
 from retinue.envs.kernels import CALLER
-from retinue.envs.opponents import Opponent
-from retinue.envs.render import BoardPicture, Window, render_text
-from retinue.envs.rewards import Reward
 
-ALL_SEATS = tuple(range(SEATS))
-OBSERVATIONS = ("flat", "dict")
-
-
-def _ruleset(mode: str, rules: Ruleset | str | Path | None) -> Ruleset:
-    if rules is None:
-        return load_ruleset(mode)
-    if not isinstance(rules, Ruleset | str | Path):
-        raise TypeError(f"rules must be a Ruleset or a file's path, not {type(rules).__name__}")
-    ruleset = rules if isinstance(rules, Ruleset) else load_ruleset(rules)
-    if ruleset.mode != mode:
-        raise ValueError(f"these are the rules of {ruleset.mode}, but the environment is {mode}")
-    return ruleset
+ONLY = np.zeros(1, np.int64)
+"""The index of the environment's one match."""
 
 
 class RetinueEnv(gymnasium.Env[Any, Any]):
@@ -75,7 +69,7 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
 
     metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance's
         "render_modes": ["ansi", "rgb_array", "human"],
-        "render_fps": 4,
+        "render_fps": RENDER_FPS,
     }
 
     def __init__(
@@ -86,53 +80,34 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         encoding: str = "steps",
         observation: str = "flat",
         seats: int | Sequence[int] | str | None = None,
-        opponents: Sequence[Opponent | str] | Opponent | str | None = None,
+        opponents: Opponents = None,
         draw: str = "in order",
         reward: str = "margin",
         reward_scale: float | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if observation not in OBSERVATIONS:
-            raise ValueError(
-                f"unknown observation {observation!r}: use {' or '.join(OBSERVATIONS)}"
-            )
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            known = ", ".join(self.metadata["render_modes"])
-            raise ValueError(f"unknown render_mode {render_mode!r}: use {known}")
-        self.ruleset = _ruleset(mode, rules)
-        given: list[Any] = [opponents]
-        if opponents is None or isinstance(opponents, list | tuple):
-            given = list(opponents or ())
-        self.batch = Batch(
-            self.ruleset,
+        self.batch = make_batch(
+            mode,
             1,
+            rules=rules,
             encoding=encoding,
-            seats=(ANY if given else ALL_SEATS) if seats is None else seats,
-            opponents=given,
+            seats=seats,
+            opponents=opponents,
             draw=draw,
-            reward=Reward(reward, reward_scale),
+            reward=reward,
+            reward_scale=reward_scale,
             threads=1,
+            remember=render_mode is not None,
         )
-        if not self.batch.seats_played:
-            raise ValueError("an environment needs a seat for its caller")
+        self.ruleset = self.batch.ruleset
         self.layout = self.batch.layout
         self.render_mode = render_mode
         self.action_space = self.batch.encoding.action_space()
+        self.observation_space = observation_space(self.layout, observation)
         self._is_flat = observation == "flat"
         self._parts = np.cumsum(self.batch.encoding.nvec)[:-1]
-        self.observation_space = self._observation_space()
-        self._picture: BoardPicture | Window | None = None
+        self._display = Display(self.ruleset, render_mode, self.metadata["render_modes"])
         self._is_seeded = False
-
-    def _observation_space(self) -> spaces.Space[Any]:
-        if self._is_flat:
-            return self.layout.flat_space()
-        return spaces.Dict(
-            [
-                (each.name, spaces.Box(each.low, each.high, (each.size,), np.float32))
-                for each in self.layout.sections
-            ]
-        )
 
     @property
     def game(self) -> Record:
@@ -142,16 +117,27 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start a match: with a ``seed`` the one of those dice, without one another each time."""
+        """Start a match: with a ``seed`` the one of those dice, without one another each time.
+
+        Args:
+            seed: of the dice.
+            options: ``seats`` (as the constructor takes them) and ``opponents`` (one or more of the
+                constructor's) say who plays from now on, later matches included.
+
+        Raises:
+            ValueError: an option is unknown or does not fit.
+        """
+        given = checked_options(options)
         super().reset(seed=seed)
+        self.batch.arrange(ONLY, **{name: [value] for name, value in given.items()})
         if seed is not None:
             self.batch.reset(seed)
         elif not self._is_seeded:
             self.batch.reset(int(self.np_random.integers(1 << SEED_BITS)))
         else:
-            self.batch.start_next(np.zeros(1, np.int64))
+            self.batch.start_next(ONLY)
         self._is_seeded = True
-        self._show()
+        self._display.show(self.batch)
         return self._observation(), self._info(0.0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -169,7 +155,7 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
             info["rewards"] = self.batch.final_rewards[0].copy()
             info["totals"] = self.batch.final_totals[0].astype(np.int64)
             info["places"] = self.batch.final_places[0].astype(np.int64)
-        self._show()
+        self._display.show(self.batch)
         return self._observation(), reward, bool(ended), False, info
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -181,7 +167,7 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         flat = self.batch.observations[0].copy()
         if self._is_flat:
             return flat
-        return {each.name: flat[each.slice] for each in self.layout.sections}
+        return as_parts(self.layout, flat)
 
     def _info(self, reward: float) -> dict[str, Any]:
         seat = int(self.batch.seats[0])
@@ -203,25 +189,10 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
     def render(self) -> Any:
         """Return the board as text or picture, uint8 ``(height, width, 3)``; None for a window."""
         if self.render_mode is None:
-            gymnasium.logger.warn(
-                "render() was called without a render_mode: pass render_mode to gymnasium.make()"
-            )
+            gymnasium.logger.warn(NO_RENDER_MODE.format("make"))
             return None
-        if self.render_mode == "ansi":
-            return render_text(self.game, self.ruleset, self.batch.turns[0])
-        if self._picture is None:
-            make: Callable[[Ruleset], BoardPicture | Window] = (
-                Window if self.render_mode == "human" else BoardPicture
-            )
-            self._picture = make(self.ruleset)
-        return self._picture.draw(self.game, self.batch.turns[0])
-
-    def _show(self) -> None:
-        if self.render_mode == "human":
-            self.render()
+        return self._display.draw(self.batch)
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        if isinstance(self._picture, Window):
-            self._picture.close()
-        self._picture = None
+        self._display.close()

@@ -47,7 +47,8 @@ MAX_OPPONENTS: Final = 64
 STEP: Final = 0
 RESET: Final = 1
 RESUME: Final = 2
-"""Commands of :func:`serve`."""
+LOOK: Final = 3
+"""Commands of :func:`serve` and, the last one, of :func:`consider`."""
 
 ENDED: Final = 1
 WAITING: Final = 1 << 20
@@ -67,9 +68,7 @@ SETUP = np.dtype(
                 ("encoding", "i4"),
                 ("reward", "i4"),
                 ("divisor", "f8"),
-                ("seats", "i4"),  # bit mask of the caller's seats, or ANY_SEAT or NO_SEAT
                 ("draw_opponents", "i4"),  # 1: each seat's agent is drawn for each match
-                ("opponents", "i4"),  # how many agents there are
                 ("policies", "i8", (MAX_OPPONENTS,)),  # address; 0 if kernels cannot call it
                 ("places", "f4", (SEATS, 2, MAX_PLACES, len(PLACE_FEATURES))),  # place_table
             ],
@@ -96,6 +95,9 @@ SLOT = np.dtype(
                 ("action", "i8", (MAX_PARTS,)),
                 ("mask", "u1", (MAX_MASK,)),
                 ("observation", "f4", (MAX_SIZE,)),
+                ("seats", "i4"),  # bit mask of the caller's seats, or ANY_SEAT or NO_SEAT
+                ("opponents", "i4"),  # how many agents the other seats are taken from
+                ("pool", "i1", (MAX_OPPONENTS,)),  # their indices
                 ("control", "i4", (SEATS,)),  # CALLER or an agent's index
                 ("delivered", "f8", (SEATS,)),  # value that each seat was given as reward
                 ("final_rewards", "f8", (SEATS,)),
@@ -122,7 +124,7 @@ def decision_key(slot: Record, game: Record) -> Any:
 @inner_jit
 def _take_seats(slot: Record, setup: Record) -> None:
     """Decide who plays which seat of a match that starts."""
-    seats = int(setup.seats)
+    seats = int(slot.seats)
     if seats == NO_SEAT:
         slot.acting = 0
         return
@@ -137,9 +139,10 @@ def _take_seats(slot: Record, setup: Record) -> None:
         if (seats >> seat) & 1:
             slot.control[seat] = CALLER
         elif setup.draw_opponents:
-            slot.control[seat] = draw(derive(slot.seed, _FOR_LINE_UP), turned, setup.opponents)
+            drawn = draw(derive(slot.seed, _FOR_LINE_UP), turned, slot.opponents)
+            slot.control[seat] = slot.pool[drawn]
         else:
-            slot.control[seat] = agents % setup.opponents
+            slot.control[seat] = slot.pool[agents % slot.opponents]
             agents += 1
     slot.acting = first
 
@@ -299,12 +302,16 @@ def consider(
 ) -> int:
     """Choose a turn in a game that somebody else plays: like :func:`serve`, but nothing is played.
 
-    ``RESET`` begins a turn of the seat to move, ``STEP`` takes the next action of it.
+    ``RESET`` begins a turn of the seat to move, ``STEP`` takes the next action of it. ``LOOK``
+    makes the observation of seat ``slot.acting``, which has nothing to decide.
 
     Returns:
         0; ``slot.complete`` tells whether the turn is.
     """
-    if command == RESET:
+    if command == LOOK:
+        close_draft(slot, turn)
+        _observe(game, slot, setup, rules)
+    elif command == RESET:
         slot.acting = game.seat
         slot.complete = 0
         start_draft(game, rules, slot, turn)

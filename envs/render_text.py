@@ -1,6 +1,8 @@
 """The board as plain text, and turns in words."""
 
+import textwrap
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from retinue.envs.game import board, engine
@@ -9,13 +11,16 @@ from retinue.envs.game.board import (
     ENTERING,
     FORWARD,
     GRID,
+    GUARDS,
     HOME_PATH,
     LOOP,
     NOBLE,
     PIECES,
+    SEATS,
     YARD,
 )
 from retinue.envs.game.events import BLOCKED, CAPTURE, new_log
+from retinue.envs.game.movement import STACK_BITS, STACK_MASK
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import CHOOSE, OVER, Record, totals
 
@@ -24,9 +29,9 @@ PIECE_WORDS: Final = (*board.PIECE_NAMES[:NOBLE], "Noble")
 LETTERS: Final = "GRBY"
 PIECE_LETTERS: Final = "1234N"
 
-CELL: Final = 5
-"""Characters of a cell, the space between two cells included."""
-WIDTH: Final = 100
+CELL: Final = 4
+"""Characters of a cell."""
+WIDTH: Final = 80
 """No line of the text is longer."""
 ARM: Final = 8
 """Cells along an arm; the board is two arms and the middle three cells wide."""
@@ -74,6 +79,15 @@ def place_name(viewer: int, seat: int, position: int, direction: int, home: int)
     if position >= HOME_PATH:
         return f"path {position - HOME_PATH + 1}"
     return number_at(viewer, board.tile(seat, position), direction)
+
+
+def blockades(game: Record) -> Iterator[tuple[int, int, int]]:
+    """Yield the absolute tile, the Guards and the seat of every stack, largest first on a tile."""
+    for absolute, stacks in enumerate(game["stacks"].tolist()):
+        sizes = [(stacks >> STACK_BITS * seat & STACK_MASK, seat) for seat in range(SEATS)]
+        for guards, seat in sorted(sizes, reverse=True):
+            if guards > 1:
+                yield absolute, guards, seat
 
 
 def clock_text(seconds: int) -> str:
@@ -154,7 +168,9 @@ def _spent(turn: Record, piece: int) -> str:
     return "+".join(str(value + 1) for value, count in enumerate(counts) for _ in range(count))
 
 
-def render_text(game: Record, ruleset: Ruleset, turn: Record | None = None) -> str:
+def render_text(
+    game: Record, ruleset: Ruleset, turn: Record | None = None, last: LastMove | None = None
+) -> str:
     """Return the board and every number of a position as plain text.
 
     Args:
@@ -162,15 +178,24 @@ def render_text(game: Record, ruleset: Ruleset, turn: Record | None = None) -> s
         ruleset: the rules of the match.
         turn: ``TURN``, a draft of the seat to move, told in words; its direction also numbers the
             tiles, which otherwise are numbered forward.
+        last: the move that led here, to be told too.
     """
     turn = draft(game, turn)
     cells, crowded = _board_lines(game, ruleset, direction_of(turn))
-    lines = [_headline(game), "", *cells, "", *_table(game, ruleset, direction_of(turn))]
-    lines += ["", *crowded] if crowded else []
-    lines += ["", _legend(game, turn)]
+    lines = [_headline(game)]
+    if game["phase"] == CHOOSE:
+        lines.append(_choice(game, ruleset))
+    lines += ["", *cells, "", *_table(game, ruleset, direction_of(turn)), "", *crowded]
+    lines += _blockade_lines(game, direction_of(turn))
+    lines += _legend(game, turn)
+    if last is not None:
+        shown = (acting_seat(game), direction_of(turn))
+        told = turn_in_words(last.game, ruleset, last.turn, shown)
+        lines.append(f"Last, {SEAT_WORDS[last.game['seat']]}: {told}")
     if turn is not None:
         lines.append(f"Draft, {turn_in_words(game, ruleset, turn)}")
-    return "\n".join(line[:WIDTH].rstrip() for line in lines) + "\n"
+    wrapped = (textwrap.wrap(line, WIDTH, subsequent_indent="  ") or [""] for line in lines)
+    return "\n".join(line.rstrip() for each in wrapped for line in each) + "\n"
 
 
 def _headline(game: Record) -> str:
@@ -186,12 +211,36 @@ def _headline(game: Record) -> str:
     return ", ".join(words)
 
 
-def _legend(game: Record, turn: Record | None) -> str:
-    seat, direction = SEAT_WORDS[acting_seat(game)], board.DIRECTION_NAMES[direction_of(turn)]
+def _choice(game: Record, ruleset: Ruleset) -> str:
+    """Return what the seat to move may spend and move."""
+    mask = engine.legal_guards(game, ruleset.packed)
+    movers = [PIECE_WORDS[guard] for guard in range(GUARDS) if mask >> guard & 1]
+    if engine.noble_may_move(game, ruleset.packed):
+        movers.append(PIECE_WORDS[NOBLE])
+    held = int(game["store"][game["seat"]].sum())
     return (
-        f"Tile numbers are {seat}'s, {direction}. [n] Castle, (n) entering tile, {PATH_MARK} Home "
-        "path, * past midpoint."
+        f"{SEAT_WORDS[game['seat']]} holds {held} of {ruleset.store_capacity} rolls, these dice "
+        f"included, and may move {', '.join(movers) or 'nothing'}."
     )
+
+
+def _blockade_lines(game: Record, direction: int) -> list[str]:
+    """Return a line with every stack on the loop, if there are any."""
+    viewer = acting_seat(game)
+    stacks = [
+        f"{guards} {SEAT_WORDS[seat]} on {number_at(viewer, absolute, direction)}"
+        for absolute, guards, seat in blockades(game)
+    ]
+    return [f"Blockades: {', '.join(stacks)}"] if stacks else []
+
+
+def _legend(game: Record, turn: Record | None) -> list[str]:
+    seat, direction = SEAT_WORDS[acting_seat(game)], board.DIRECTION_NAMES[direction_of(turn)]
+    return [
+        f"Tile numbers are {seat}'s, {direction}. R12N: Red's Guards 1 and 2 and its Noble.",
+        f"[n] Castle, (n) entering tile, {PATH_MARK} Home path, {PATH_MARK}3 its third tile, "
+        "* past midpoint.",
+    ]
 
 
 def _pieces_by_cell(game: Record, ruleset: Ruleset) -> dict[tuple[int, int], list[str]]:
@@ -217,7 +266,7 @@ def _pieces_by_cell(game: Record, ruleset: Ruleset) -> dict[tuple[int, int], lis
 
 def _board_lines(game: Record, ruleset: Ruleset, direction: int) -> tuple[list[str], list[str]]:
     """Return the lines of the cross, and a line for every cell whose pieces do not fit it."""
-    canvas = [[" "] * (GRID * CELL) for _ in range(GRID)]
+    canvas = [[" "] * _column(GRID) for _ in range(GRID)]
     pieces = _pieces_by_cell(game, ruleset)
     crowded = []
     for absolute, cell in enumerate(board.loop_cells()):
@@ -249,10 +298,15 @@ def _framed(text: str, absolute: int) -> str:
     return f"[{text}]" if offset in (CASTLES[0], CASTLES[1]) else text
 
 
+def _column(x: int) -> int:
+    """Return where a column of cells begins; the middle is wider, for what stands in Home."""
+    return x * CELL + min(max(x - ARM, 0), 2)
+
+
 def _put(canvas: list[list[str]], cell: tuple[int, int], text: str, width: int = CELL) -> None:
     """Write a text into the middle of the ``width`` characters that begin at a cell."""
     x, y = cell
-    start = x * CELL + (width - len(text)) // 2
+    start = _column(x) + (width - len(text)) // 2
     canvas[y][start : start + len(text)] = list(text)
 
 
@@ -273,10 +327,10 @@ def _put_yards_and_home(canvas: list[list[str]], game: Record, ruleset: Ruleset)
 
 def _put_home(canvas: list[list[str]], seat: int, text: str) -> None:
     """Write a seat's pieces in Home beside the last tile of its Home path."""
-    first, middle = ARM * CELL, GRID // 2
+    first, middle = _column(ARM), GRID // 2
     x, y = board.home_centre(seat)
     row = middle + (y > middle + 1) - (y < middle)
-    room = (GRID - 2 * ARM) * CELL
+    room = _column(GRID - ARM) - first
     if x < middle:
         start = first
     elif x > middle + 1:
@@ -288,24 +342,28 @@ def _put_home(canvas: list[list[str]], seat: int, text: str) -> None:
 
 def _table(game: Record, ruleset: Ruleset, direction: int) -> list[str]:
     """Return a row for each seat: scores, credits, store by value and where its pieces stand."""
-    names = "".join(f"{name:>8}" for name in board.PIECE_NAMES)
-    rows = [f"  seat    total  prog  comb bonus credits  1s 2s 3s 4s 5s 6s{names}"]
+    names = "".join(f"{name:>5}" for name in board.PIECE_NAMES)
+    rows = [f"  seat  total prog comb bonus cred 1s 2s 3s 4s 5s 6s{names}"]
     sums, scores = game["progression"].sum(axis=1), totals(game)
     for seat, word in enumerate(SEAT_WORDS):
         mark = ">" if seat == game["seat"] and game["phase"] != OVER else " "
         store = "".join(f"{count:>3}" for count in game["store"][seat])
         places = "".join(
-            f"{_place(game, ruleset, seat, piece, direction):>8}" for piece in range(PIECES)
+            f"{_place(game, ruleset, seat, piece, direction):>5}" for piece in range(PIECES)
         )
         rows.append(
-            f"{mark} {word:<7}{scores[seat]:>6}{sums[seat]:>6}{game['combat'][seat]:>6}"
-            f"{game['bonus'][seat]:>6}{game['credits'][seat]:>4}/{ruleset.max_credits:<3}{store}"
+            f"{mark} {word:<6}{scores[seat]:>5}{sums[seat]:>5}{game['combat'][seat]:>5}"
+            f"{game['bonus'][seat]:>6}{game['credits'][seat]:>3}/{ruleset.max_credits}{store}"
             f"{places}"
         )
     return rows
 
 
 def _place(game: Record, ruleset: Ruleset, seat: int, piece: int, direction: int) -> str:
+    """Return where a piece stands in four characters, for the table."""
     position, viewer = int(game["position"][seat, piece]), acting_seat(game)
-    star = "*" if game["midpoint"][seat, piece] else ""
-    return place_name(viewer, seat, position, direction, ruleset.home) + star
+    where = place_name(viewer, seat, position, direction, ruleset.home)
+    where = where.replace("path ", PATH_MARK)
+    if not game["midpoint"][seat, piece] or position == ruleset.home:
+        return where
+    return f"{where.split('/')[-1]}*"

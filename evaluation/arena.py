@@ -16,13 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from retinue.agents.base import Agent
-from retinue.envs.batch import NONE, Batch
+from retinue.envs.batch import Batch
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.kernels import MAX_OPPONENTS
-from retinue.envs.opponents import Opponent, View
 from retinue.envs.parallel import MAX_THREADS
+from retinue.envs.seating import NONE
 from retinue.evaluation.statistics import Estimate, block_means, estimate_share, first_shares
 
 COMPILED_AT_ONCE: Final = 1024
@@ -109,19 +109,6 @@ def join(parts: Sequence[Matches]) -> Matches:
     return Matches(**joined)
 
 
-class _Asked:
-    """An agent that is asked even though kernels could call it, so that its turns are seen."""
-
-    compiled = None
-
-    def __init__(self, agent: Agent) -> None:
-        self.name = agent.name
-        self._agent = agent
-
-    def choose(self, view: View, rng: np.random.Generator) -> Any:
-        return self._agent.choose(view, rng)
-
-
 def _check(agents: Sequence[Agent], seeds: Any, seating: Any, threads: int | None) -> None:
     if seating.ndim == 1 and len(agents) != SEATS:
         raise ArenaError(f"a match takes {SEATS} agents, not {len(agents)}")
@@ -185,7 +172,6 @@ def _stream(
     threads: int | None,
     keep_turns: bool,
 ) -> Iterator[Matches]:
-    opponents: Sequence[Opponent] = [_Asked(each) for each in agents] if keep_turns else agents
     trace: list[tuple[Any, Any]] = []
     batch: Batch | None = None
     for begun in range(0, len(seeds), size):
@@ -195,7 +181,7 @@ def _stream(
                 ruleset,
                 len(part),
                 seats=NONE,
-                opponents=opponents,
+                opponents=agents,
                 threads=threads,
                 on_turns=(lambda *turns: trace.append(turns)) if keep_turns else None,
             )

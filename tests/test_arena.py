@@ -14,13 +14,14 @@ from positions import BRAWL, JOURNEY, changed
 from retinue.agents.base import CompiledAgent
 from retinue.agents.registry import make_agent
 from retinue.agents.scripted import choose_racer, choose_random
-from retinue.envs.batch import NONE, Batch
+from retinue.envs.batch import Batch
 from retinue.envs.game import jit
 from retinue.envs.game.dice import draw
 from retinue.envs.game.engine import IllegalTurn
 from retinue.envs.game.state import TURN
 from retinue.envs.opponents import View
 from retinue.envs.parallel import MAX_THREADS
+from retinue.envs.seating import NONE
 from retinue.evaluation.arena import (
     ArenaError,
     Matches,

@@ -24,9 +24,10 @@ from playing import END, Dealer, as_text
 from positions import BRAWL, JOURNEY, changed
 from retinue.agents.registry import make_agent
 from retinue.envs.actions import ENCODINGS
+from retinue.envs.common import OBSERVATIONS
 from retinue.envs.game.ruleset import MODES
 from retinue.envs.game.state import OVER
-from retinue.envs.gym_env import OBSERVATIONS, RetinueEnv
+from retinue.envs.gym_env import RetinueEnv
 
 IDS = {mode: f"retinue/{mode.capitalize()}-v0" for mode in MODES}
 PAGE = Path(retinue.agents.__file__).parents[1] / "docs" / "environment.md"
@@ -141,7 +142,9 @@ def test_reset_reverts_no_argument() -> None:
 
     env.reset(seed=3)
     before = settings()
-    for seed, options in ((None, None), (4, {"mode": "brawl", "seats": 0}), (3, {})):
+    with pytest.raises(ValueError, match="unknown option 'mode': reset takes seats and opponents"):
+        env.reset(seed=4, options={"mode": "brawl", "seats": 0})
+    for seed, options in ((None, None), (4, {}), (3, {})):
         env.reset(seed=seed, options=options)
         assert settings() == before
         assert len(played(env, seed, 99)) == 11, "ten turns for two seats of four"

@@ -13,9 +13,10 @@ from torch import nn
 from retinue.agents.network import PolicyNetwork
 from retinue.agents.policy import PolicyAgent, manifest_of, save_policy
 from retinue.agents.registry import make_agent
-from retinue.envs.batch import ANY, Batch
+from retinue.envs.batch import Batch
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.rewards import Reward
+from retinue.envs.seating import ANY
 from retinue.training.callbacks import TrainingCallback
 from retinue.training.checkpoint import capture, restore
 from retinue.training.config import TrainConfig, ruleset_of

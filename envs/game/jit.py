@@ -43,7 +43,16 @@ CACHES_KEPT = 4
 
 _COMPILED_FOLDERS = ("envs", "agents")
 # Of these, no compiled code imports anything (a test checks it): an edit compiles nothing anew.
-_NEVER_COMPILED = ("envs/gym_env.py", "envs/render*.py", "agents/network.py", "agents/policy.py")
+_NEVER_COMPILED = (
+    "envs/*_env.py",
+    "envs/batch.py",
+    "envs/common.py",
+    "envs/last_moves.py",
+    "envs/render*.py",
+    "envs/seating.py",
+    "agents/network.py",
+    "agents/policy.py",
+)
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 

@@ -1,0 +1,102 @@
+"""Who plays which seat: the caller's seats as a bit mask, and from where the others are taken."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from retinue.envs.game.board import SEATS
+from retinue.envs.kernels import ANY_SEAT, NO_SEAT
+from retinue.envs.opponents import Opponent
+
+DRAWS: Final = ("in order", "each match")
+ANY: Final = "any"
+"""As ``seats``: one seat, drawn anew for each match."""
+NONE: Final = "none"
+"""As ``seats``: agents play all of them, so starting a match plays it to its end."""
+ALL_SEATS: Final = (1 << SEATS) - 1
+"""The bit mask of all four."""
+
+NO_OPPONENTS: Final = "opponents are needed for the seats that the caller does not play"
+
+
+def seat_mask(seats: int | Sequence[int] | str) -> int:
+    """Return the caller's seats as a bit mask, or ``ANY_SEAT`` or ``NO_SEAT``.
+
+    Raises:
+        ValueError: a seat is not 0 to 3 or stands twice, or there is none.
+    """
+    if isinstance(seats, str):
+        if seats not in (ANY, NONE):
+            raise ValueError(f'seats must be seat numbers, "{ANY}" or "{NONE}", not {seats!r}')
+        return ANY_SEAT if seats == ANY else NO_SEAT
+    chosen = list(seats) if isinstance(seats, Iterable) else [seats]
+    mask = 0
+    for seat in chosen:
+        if type(seat) is bool or not hasattr(seat, "__index__") or seat not in range(SEATS):
+            raise ValueError(f"seat {seat!r} is not one of 0, 1, 2, 3")
+        if (mask >> seat) & 1:
+            raise ValueError(f"seat {seat} stands twice in seats")
+        mask |= 1 << seat
+    if not mask:
+        raise ValueError("seats must name at least one seat")
+    return mask
+
+
+def seats_played(mask: int) -> int:
+    """Return how many seats of each match a bit mask gives to the caller."""
+    return {ANY_SEAT: 1, NO_SEAT: 0}.get(mask, mask.bit_count())
+
+
+def seat_masks(seats: Any, count: int, *, has_opponents: bool) -> list[int]:
+    """Return the bit masks of the caller's seats in ``count`` games, given for each of them.
+
+    Raises:
+        ValueError: as :func:`seat_mask`, or there is nobody for the other seats.
+    """
+    masks = [seat_mask(each) for each in _per_game(seats, "seats", count)]
+    if NO_SEAT in masks:
+        raise ValueError(f'seats="{NONE}" leaves the caller nothing to decide')
+    if not has_opponents and set(masks) != {ALL_SEATS}:
+        raise ValueError(NO_OPPONENTS)
+    return masks
+
+
+def pools(opponents: Any, count: int, given: Sequence[Opponent | str]) -> list[list[int]]:
+    """Return which of the agents ``given`` the seats of ``count`` games are taken from.
+
+    Args:
+        opponents: for each game one or more of the agents, as the same objects or by name.
+        count: how many games.
+        given: a batch's ``opponents``.
+
+    Raises:
+        ValueError: one is not among them, or a game has none.
+    """
+    return [_find_agents(each, given) for each in _per_game(opponents, "opponents", count)]
+
+
+def _per_game(values: Any, name: str, count: int) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Iterable) or len(list(values)) != count:
+        raise ValueError(f"{name} must be a list with an entry for each of {count} games")
+    return list(values)
+
+
+def _find_agents(wanted: Any, given: Sequence[Opponent | str]) -> list[int]:
+    chosen = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
+    if not chosen:
+        raise ValueError("opponents must name at least one agent")
+    found = []
+    for agent in chosen:
+        places = [i for i, each in enumerate(given) if each is agent or _is_name(each, agent)]
+        if not places:
+            names = ", ".join(repr(_name(each)) for each in given) or "none"
+            raise ValueError(f"opponent {agent!r:.80} is not one of the environment's: {names}")
+        found.append(places[0])
+    return found
+
+
+def _name(agent: Opponent | str) -> str:
+    return agent if isinstance(agent, str) else agent.name
+
+
+def _is_name(agent: Opponent | str, wanted: Any) -> bool:
+    return isinstance(wanted, str) and wanted == _name(agent)
