@@ -1,5 +1,6 @@
 """Thousands of matches at once, in preallocated arrays."""
 
+import importlib
 import json
 import operator
 from collections.abc import Callable, Sequence
@@ -9,8 +10,7 @@ import numpy as np
 
 from retinue.envs.actions import Encoding
 from retinue.envs.game.dice import SEED_BITS
-from retinue.envs.game.engine import MATCH_OVER, IllegalTurn, explain
-from retinue.envs.game.events import SILENT
+from retinue.envs.game.engine import LEGAL, MATCH_OVER, IllegalTurn, explain
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import GAME, TURN, Record
 from retinue.envs.kernels import (
@@ -22,7 +22,6 @@ from retinue.envs.kernels import (
     RESET,
     RESUME,
     SERVE,
-    SLOT,
     STEP,
     WAITING,
 )
@@ -33,7 +32,7 @@ from retinue.envs.parallel import (
     NO_COPIES,
     Copies,
     copy_of,
-    new_setup,
+    new_memory,
     serve_games,
     write_keys,
 )
@@ -62,13 +61,14 @@ class Batch:
         masks: bool ``(n, encoding.mask_size)``, never empty.
         rewards: float64 ``(n,)``, of the seat to act since its previous decision; at the end of a
             match that of the seat that decided last.
+        seat_rewards: float64 ``(n, 4)``, what the last step paid to each seat: the acting one's
+            reward, and at the end of a match what each of the caller's seats was still owed.
         terminated: bool ``(n,)``.
         illegal: bool ``(n,)``: the action just taken was not legal (see ``envs.actions``).
         seats: int32 ``(n,)``, the seat whose decision is due, or that decided last.
         control: int32 ``(n, 4)``, -1 where the caller sits, else the index in ``opponents``.
         seats_played: how many seats of each match are the caller's.
-        final_rewards, final_totals, final_places: of matches that have ended, for all seats;
-            float64, int64 and int32, ``(n, 4)``.
+        final_totals, final_places: int64 and int32 ``(n, 4)``, of matches that have ended.
         copies: arrays float32 ``(n, layout.size)`` and uint8 ``(n, mask_size)``, contiguous, to
             which observations and masks are written too: cheaper than copying them afterwards.
 
@@ -140,7 +140,10 @@ class Batch:
         self._allocate(mask, DRAWS.index(draw))
 
     def _allocate(self, seats: int, draw: int) -> None:
-        setup = new_setup(self.encoding)
+        self.games = np.zeros(self.num_games, GAME)
+        self._memory = new_memory(self.encoding, self.games)
+        _, self.turns, self._slots, self._outcomes, setup, *_ = self._memory
+        slots, outcomes = self._slots, self._outcomes
         setup["reward"] = self.reward.code
         setup["divisor"] = self.reward.divisor
         setup["draw_opponents"] = draw
@@ -148,19 +151,14 @@ class Batch:
             for index, agent in enumerate(self.opponents):
                 if agent.compiled is not None:
                     setup["policies"][0, index] = agent.compiled.address
-        self.games = np.zeros(self.num_games, GAME)
-        self.turns = np.zeros(self.num_games, TURN)
-        self._slots = slots = np.zeros(self.num_games, SLOT)
-        rules, log = np.array([self.ruleset.packed]), np.array([SILENT])
-        self._memory = (self.games, self.turns, slots, setup, rules, log)
         self.observations = slots["observation"][:, : self.layout.size]
         self.masks = slots["mask"].view(np.bool_)[:, : self.encoding.mask_size]
-        self.rewards = slots["reward"]
-        self.terminated = slots["terminated"].view(np.bool_)
-        self.illegal = slots["illegal"].view(np.bool_)
-        self.seats = slots["acting"]
+        self.rewards = outcomes["reward"]
+        self.seat_rewards = outcomes["rewards"]
+        self.terminated = outcomes["terminated"].view(np.bool_)
+        self.illegal = outcomes["illegal"].view(np.bool_)
+        self.seats = outcomes["acting"]
         self.control = slots["control"]
-        self.final_rewards = slots["final_rewards"]
         self.final_totals = slots["final_totals"]
         self.final_places = slots["final_places"]
         self._actions = slots["action"][:, : self._parts]
@@ -170,7 +168,7 @@ class Batch:
 
     def _kept_arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
         remembered = () if self._last_moves is None else self._last_moves.arrays
-        return (self.games, self.turns, self._slots, *remembered)
+        return (self.games, self.turns, self._slots, self._outcomes, *remembered)
 
     def save_matches(self) -> tuple[bytes, ...]:
         """Return all matches for :meth:`load_matches`: drafts, seeds, what was paid, chance."""
@@ -191,6 +189,7 @@ class Batch:
             array[:] = np.frombuffer(saved, array.dtype)
         self._rng.bit_generator.state = json.loads(chance)
         self._has_begun = True
+        self._is_stuck = self._has_failed()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: the arguments and the matches, but no address of code."""
@@ -198,9 +197,17 @@ class Batch:
             "arguments": self._arguments,
             "matches": self.save_matches(),
             "has_begun": self._has_begun,
+            "modules": self._modules_of_names(),
         }
 
+    def _modules_of_names(self) -> set[str]:
+        """Return where the agents that were given by name come from."""
+        pairs = zip(self._arguments["opponents"], self.opponents, strict=True)
+        return {type(agent).__module__ for given, agent in pairs if isinstance(given, str)}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
+        for module in state["modules"]:
+            importlib.import_module(module)  # then the names are known in any process
         self.__init__(**state["arguments"])  # type: ignore[misc]
         self.load_matches(state["matches"])
         self._has_begun = state["has_begun"]
@@ -369,8 +376,13 @@ class Batch:
                 for agent in np.unique(agents)
             )
             ended += outcome % WAITING
-        self._is_stuck = bool(indices.size < self.num_games and self._slots["waiting"].any())
+        self._is_stuck = indices.size < self.num_games and self._has_failed()
         return ended
+
+    def _has_failed(self) -> bool:
+        """Tell whether a game has stopped in the turn of an agent that failed."""
+        waiting, faults = self._slots["waiting"], self._slots["fault"]
+        return bool((waiting | ((faults != LEGAL) & (faults != MATCH_OVER))).any())
 
     def _run(self, indices: Any, command: int) -> int:
         outcome = serve_games(

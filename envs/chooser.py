@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from retinue.envs.actions import Encoding
-from retinue.envs.game.events import SILENT
-from retinue.envs.game.state import TURN
-from retinue.envs.kernels import CONSIDER, RESET, SLOT, STEP
+from retinue.envs.kernels import CONSIDER, RESET, STEP
 from retinue.envs.opponents import View
-from retinue.envs.parallel import new_setup, serve_games
+from retinue.envs.parallel import new_memory, serve_games
 
 Decide = Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 """From observations float32 ``(n, size)`` and masks bool ``(n, mask_size)`` to actions, integers
@@ -28,10 +26,8 @@ def choose_turns(view: View, encoding: Encoding, decide: Decide) -> np.ndarray[A
         ``TURN`` array ``(n,)``.
     """
     count = len(view.games)
-    turns = np.zeros(count, TURN)
-    slots = np.zeros(count, SLOT)
-    rules = np.array([view.ruleset.packed])
-    memory = (view.games, turns, slots, new_setup(encoding), rules, np.array([SILENT]))
+    memory = new_memory(encoding, view.games)
+    turns, slots = memory[1:3]
     observations = slots["observation"][:, : encoding.layout().size]
     masks = slots["mask"].view(np.bool_)[:, : encoding.mask_size]
     actions = slots["action"][:, : len(encoding.nvec)]

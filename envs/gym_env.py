@@ -21,7 +21,6 @@ from retinue.envs.common import (
     make_batch,
     observation_space,
 )
-from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import Record
@@ -138,7 +137,7 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
             self.batch.start_next(ONLY)
         self._is_seeded = True
         self._display.show(self.batch)
-        return self._observation(), self._info(0.0)
+        return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take an action for the seat to act; let the opponents play until a choice is due again.
@@ -150,9 +149,8 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         """
         ended = self.batch.step(np.asarray(action).reshape(1, -1))
         reward = float(self.batch.rewards[0])
-        info = self._info(reward)
+        info = self._info()
         if ended:
-            info["rewards"] = self.batch.final_rewards[0].copy()
             info["totals"] = self.batch.final_totals[0].astype(np.int64)
             info["places"] = self.batch.final_places[0].astype(np.int64)
         self._display.show(self.batch)
@@ -169,15 +167,12 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
             return flat
         return as_parts(self.layout, flat)
 
-    def _info(self, reward: float) -> dict[str, Any]:
-        seat = int(self.batch.seats[0])
-        rewards = np.zeros(SEATS)
-        rewards[seat] = reward
+    def _info(self) -> dict[str, Any]:
         mask = self.batch.masks[0].astype(np.int8)
         return {
-            "seat": seat,
+            "seat": int(self.batch.seats[0]),
             "action_mask": tuple(np.split(mask, self._parts)) if len(self._parts) else mask,
-            "rewards": rewards,
+            "rewards": self.batch.seat_rewards[0].copy(),
             "illegal_action": bool(self.batch.illegal[0]),
         }
 

@@ -114,6 +114,23 @@ SLOT = np.dtype(
 )
 """What a batch keeps for each game beside the game itself."""
 
+OUTCOME = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("reward", "f8"),
+                ("rewards", "f8", (SEATS,)),
+                ("acting", "i4"),
+                ("terminated", "u1"),
+                ("illegal", "u1"),
+            ],
+            align=True,
+        ),
+    )
+)
+"""What all callers read after each step, apart from the slots: close together for many games."""
+
 
 @inner_jit
 def decision_key(slot: Record, game: Record) -> Any:

@@ -8,25 +8,42 @@ import numpy as np
 from numba import prange
 
 from retinue.envs.actions import Encoding
+from retinue.envs.game.board import SEATS
+from retinue.envs.game.events import SILENT
 from retinue.envs.game.jit import call_at, inline_jit, jit, parallel_jit
-from retinue.envs.kernels import SETUP, decision_key
+from retinue.envs.game.state import TURN
+from retinue.envs.kernels import OUTCOME, SETUP, SLOT, decision_key
 from retinue.envs.observation import place_table
 
 MAX_THREADS: Final[int] = vars(numba.config)["NUMBA_NUM_THREADS"]
 """Threads that Numba may use here."""
 
 
-def new_setup(encoding: Encoding) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return a ``SETUP`` array ``(1,)`` for an encoding, everything else zero."""
+Memory = tuple[Any, Any, Any, Any, Any, Any, Any]
+"""Arrays ``GAME``, ``TURN``, ``SLOT``, ``OUTCOME`` ``(n,)`` and ``SETUP``, ``RULES``, ``LOG``
+``(1,)``."""
+
+
+def new_memory(encoding: Encoding, games: Any) -> Memory:
+    """Return the memory of ``games``, a ``GAME`` array ``(n,)``; all else is zero, agents none."""
     setup = np.zeros(1, SETUP)
     setup["encoding"] = encoding.code
     setup["places"] = place_table(encoding.ruleset)
-    return setup
+    rules, log = np.array([encoding.ruleset.packed]), np.array([SILENT])
+    own = [np.zeros(len(games), dtype) for dtype in (TURN, SLOT, OUTCOME)]
+    return (games, own[0], own[1], own[2], setup, rules, log)
 
 
 @inline_jit
-def _copy_out(slot: Any, at: int, copies: Any) -> None:
-    """Copy observation and mask to row ``at`` while they are in the processor's cache."""
+def _write_out(slot: Any, outcome: Any, at: int, copies: Any) -> None:
+    """Write what the caller is to see while it is in the processor's cache."""
+    outcome.reward = slot.reward
+    for seat in range(SEATS):
+        outcome.rewards[seat] = slot.final_rewards[seat] if slot.terminated else 0.0
+    outcome.rewards[slot.acting] = slot.reward
+    outcome.acting = slot.acting
+    outcome.terminated = slot.terminated
+    outcome.illegal = slot.illegal
     observations, masks = copies
     observation, mask = slot.observation, slot.mask
     for index in range(observations.shape[1]):
@@ -39,12 +56,11 @@ def _copy_out(slot: Any, at: int, copies: Any) -> None:
 def _serve_at(
     order: int, memory: Any, copies: Any, indices: Any, command: int, function: int
 ) -> int:
-    games, turns, slots, setup, rules, log = memory
+    games, turns, slots, outcomes, setup, rules, log = memory
     at = indices[order]
-    result = call_at(
-        function, (games[at], turns[at], slots[at], setup[0], rules[0], log[0], command)
-    )
-    _copy_out(slots[at], at, copies)
+    slot = slots[at]
+    result = call_at(function, (games[at], turns[at], slot, setup[0], rules[0], log[0], command))
+    _write_out(slot, outcomes[at], at, copies)
     return result
 
 
@@ -67,7 +83,6 @@ def _serve_serial(memory: Any, copies: Any, indices: Any, command: int, function
 _POOL = threading.Lock()
 """Not all of Numba's thread pools can be used from two Python threads at once."""
 
-Memory = tuple[Any, Any, Any, Any, Any, Any]
 Copies = tuple[Any, Any]
 NO_COPIES: Final[Copies] = (np.zeros((0, 0), np.float32), np.zeros((0, 0), np.uint8))
 
@@ -77,8 +92,8 @@ def copy_of(memory: Memory, indices: Any) -> Memory:
 
     What all games share is not copied.
     """
-    games, turns, slots, *shared = memory
-    return (games[indices], turns[indices], slots[indices], *shared)
+    games, turns, slots, outcomes, *shared = memory
+    return (games[indices], turns[indices], slots[indices], outcomes[indices], *shared)
 
 
 def serve_games(
@@ -92,8 +107,7 @@ def serve_games(
     """Run a command of :mod:`retinue.envs.kernels` in some games.
 
     Args:
-        memory: arrays of ``GAME``, ``TURN``, ``SLOT`` ``(n,)`` and ``SETUP``, ``RULES``, ``LOG``
-            ``(1,)``.
+        memory: of :func:`new_memory`.
         indices: int64 ``(m,)``, which games.
         command: ``STEP``, ``RESET``, ``RESUME`` or ``LOOK``.
         function: the address of ``SERVE`` or ``CONSIDER``.

@@ -52,7 +52,7 @@ def seat_masks(seats: Any, count: int, *, has_opponents: bool) -> list[int]:
     Raises:
         ValueError: as :func:`seat_mask`, or there is nobody for the other seats.
     """
-    masks = [seat_mask(each) for each in _per_game(seats, "seats", count)]
+    masks = [seat_mask(each) for each in per_game(seats, "seats", count)]
     if NO_SEAT in masks:
         raise ValueError(f'seats="{NONE}" leaves the caller nothing to decide')
     if not has_opponents and set(masks) != {ALL_SEATS}:
@@ -71,12 +71,17 @@ def pools(opponents: Any, count: int, given: Sequence[Opponent | str]) -> list[l
     Raises:
         ValueError: one is not among them, or a game has none.
     """
-    return [_find_agents(each, given) for each in _per_game(opponents, "opponents", count)]
+    return [_find_agents(each, given) for each in per_game(opponents, "opponents", count)]
 
 
-def _per_game(values: Any, name: str, count: int) -> list[Any]:
+def per_game(values: Any, name: str, count: int) -> list[Any]:
+    """Return values of which there has to be one for each of ``count`` matches.
+
+    Raises:
+        ValueError: there is not.
+    """
     if isinstance(values, str) or not isinstance(values, Iterable) or len(list(values)) != count:
-        raise ValueError(f"{name} must be a list with an entry for each of {count} games")
+        raise ValueError(f"{name} must be a list with an entry for each of {count} matches")
     return list(values)
 
 

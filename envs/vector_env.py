@@ -4,6 +4,7 @@
 its arguments and examples.
 """
 
+import operator
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ from retinue.envs.common import (
     make_batch,
     observation_space,
 )
-from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.seating import per_game
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -119,7 +120,6 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         self._is_flat = observation == "flat"
         self._display = Display(self.batch.ruleset, render_mode, self.metadata["render_modes"])
         self._has_begun = False
-        self._all = np.arange(num_envs)
         self._ended = np.zeros(num_envs, np.bool_)
         self._flat: Array = self.batch.observations
         self._masks: Array = self.batch.masks.view(np.int8)
@@ -127,14 +127,14 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
+        seed: Any = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Start a match in every environment, or in those of ``options["reset_mask"]``.
 
         Args:
-            seed: of the dice: environment ``i`` has ``seed + i``, or the i-th of a list, in which
-                None means the environment's next match, as it does for all without a seed.
+            seed: of the dice, an integer: environment ``i`` has ``seed + i``; or a list with one
+                for each, in which None means the environment's next match, as without a seed.
             options: ``reset_mask``, bool ``(n,)``; ``seats`` and ``opponents``, each a list with an
                 entry for each environment: who plays from now on, later matches included.
 
@@ -146,7 +146,8 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         chosen = np.flatnonzero(rows)
         arrangement = self._arrangement(given, chosen)
         seeds = self._seeds(seed)
-        super().reset(seed=seed if isinstance(seed, int) else None)
+        if seed is not None and np.ndim(seed) == 0:
+            super().reset(seed=seeds[0])
         self.batch.arrange(chosen, **arrangement)
         self._make_arrays()
         if rows.all() and None not in seeds:
@@ -175,23 +176,24 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         """Return the options of those environments that are to be reset."""
         arrangement = {}
         for name, values in checked_options(options).items():
-            if isinstance(values, str) or len(values) != self.num_envs:
-                raise ValueError(
-                    f"{name} must be a list with an entry for each of {self.num_envs} environments"
-                )
-            arrangement[name] = [values[index] for index in chosen]
+            entries = per_game(values, name, self.num_envs)
+            arrangement[name] = [entries[index] for index in chosen]
         return arrangement
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if seed is None and not self._has_begun:
-            seed = int(self.np_random.integers(1 << SEED_BITS))
-        if seed is None:
+    def _seeds(self, seed: Any) -> list[int | None]:
+        if seed is None and self._has_begun:
             return [None] * self.num_envs
-        if isinstance(seed, int):
-            return [seed + index for index in range(self.num_envs)]
-        if len(seed) != self.num_envs:
-            raise ValueError(f"{len(seed)} seeds are not one for each of {self.num_envs} matches")
-        return list(seed)
+        if seed is None:
+            seed = int(self.np_random.integers(1 << SEED_BITS))
+        given = list(seed) if np.ndim(seed) else [seed + index for index in range(self.num_envs)]
+        if len(given) != self.num_envs:
+            raise ValueError(f"{len(given)} seeds are not one for each of {self.num_envs} matches")
+        if not self._has_begun and None in given:
+            raise ValueError("the first reset needs a seed for every match, or none at all")
+        seeds = [None if each is None else operator.index(each) for each in given]
+        if wrong := [each for each in seeds if each is not None and each < 0]:
+            raise ValueError(f"seed {wrong[0]} is negative")
+        return seeds
 
     def _start(self, chosen: Array, seeds: list[int | None]) -> None:
         """Start matches: those that have no seed of their own go on with their environment's."""
@@ -227,13 +229,12 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             batch.start_next(over)
         rewards, terminations = batch.rewards.copy(), batch.terminated.copy()
         info = self._info()
-        if not terminations.any():
-            self._ended = terminations
-        elif self.autoreset_mode is AutoresetMode.SAME_STEP:
-            info = self._restart(terminations, self._with_ends(info, terminations))
-        else:
-            self._ended = terminations
+        if terminations.any():
             info = self._with_ends(info, terminations)
+        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
+            self._ended[:] = terminations
+        elif terminations.any():
+            info = self._restart(terminations, info)
         truncations = np.zeros(self.num_envs, np.bool_)
         return self._observation(self._flat), rewards, terminations, truncations, info
 
@@ -255,6 +256,8 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
     def _make_arrays(self) -> None:
         """Have the next calls of the batch write to new arrays, unless views will do."""
         if not self.copy:
+            # Every time: a copy of this environment has a batch of its own.
+            self._flat, self._masks = self.batch.observations, self.batch.masks.view(np.int8)
             return
         size, mask_size = self.layout.size, self.batch.encoding.mask_size
         self._flat = np.empty((self.num_envs, size), np.float32)
@@ -268,19 +271,16 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
     def _info(self) -> dict[str, Any]:
         """Return what is known of every decision that is due."""
         batch = self.batch
-        rewards = np.zeros((self.num_envs, SEATS))
-        rewards[self._all, batch.seats] = batch.rewards
         info = {
             "seat": batch.seats.astype(np.int64),
             "action_mask": self._masks,
-            "rewards": rewards,
+            "rewards": batch.seat_rewards.copy(),
             "illegal_action": batch.illegal.copy(),
         }
         return info | {f"_{name}": np.ones(self.num_envs, np.bool_) for name in info}
 
     def _with_ends(self, info: dict[str, Any], ended: Array) -> dict[str, Any]:
         """Return ``info`` with what is known of the matches that have ended."""
-        info["rewards"][ended] = self.batch.final_rewards[ended]
         for name, values in (
             ("totals", self.batch.final_totals),
             ("places", self.batch.final_places),

@@ -75,7 +75,7 @@ def ask(agent: Opponent, batch: Batch) -> Any:
 Trace = dict[str, Any]
 """What a caller saw and got, by name: arrays whose first axes are the decision and the game."""
 SEEN = ("observations", "masks", "seats")
-GOT = ("rewards", "terminated", "illegal", "seats", "observations", "final_rewards")
+GOT = ("rewards", "terminated", "illegal", "seats", "observations", "seat_rewards")
 
 
 def trace(
@@ -103,7 +103,7 @@ def trace(
         batch.start_next(np.flatnonzero(batch.terminated))
     arrays = {name: np.array(values) for name, values in rows.items()}
     # Until a match has ended its final rewards are those of the one before.
-    arrays["final_rewards after"] *= arrays["terminated after"][..., None]
+    arrays["seat_rewards after"] *= arrays["terminated after"][..., None]
     return arrays
 
 
@@ -123,7 +123,7 @@ def env_trace(env: RetinueEnv, deal: Dealer, seed: int, decisions: int) -> Trace
         observation, reward, terminated, _, info = env.step(deal(mask[None])[0])
         note(after_rewards=reward, after_terminated=terminated, after_seats=info["seat"])
         note(after_illegal=info["illegal_action"], after_observations=observation)
-        note(after_final_rewards=info["rewards"] if terminated else np.zeros(4))
+        note(after_seat_rewards=info["rewards"] if terminated else np.zeros(4))
         if terminated:
             observation, info = env.reset()
     return {name: np.array(values) for name, values in rows.items()}

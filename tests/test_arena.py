@@ -265,7 +265,7 @@ def test_a_batch_plays_out_only_what_agents_play_alone() -> None:
         batch.play_out([1, 2], [0, 1, 2, 4])
     batch.play_out([1, 2], range(4))
     assert batch.terminated.all()
-    assert not batch.final_rewards.any(), "nobody is there to be rewarded"
+    assert not batch.seat_rewards.any(), "nobody is there to be rewarded"
 
 
 def test_a_block_takes_four_agents() -> None:

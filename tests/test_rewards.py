@@ -74,10 +74,10 @@ class Ledger:
         """Take the final rewards and check that everything was paid, once."""
         batch, index = self.batch, self.index
         game, last = batch.games[index], int(batch.seats[index])
-        assert batch.rewards[index] == batch.final_rewards[index, last]
+        assert batch.rewards[index] == batch.seat_rewards[index, last]
         assert last in self.paid
         for seat in range(4):
-            final = float(batch.final_rewards[index, seat])
+            final = float(batch.seat_rewards[index, seat])
             if seat not in self.paid:
                 assert final == 0, "nobody else's seat is paid"
                 continue
