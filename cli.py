@@ -121,7 +121,9 @@ def play(
         raise typer.Exit(INTERRUPTED)
 
 
-@app.command(epilog="Example: retinue replay --verify games/")
+@app.command(
+    epilog="Examples: retinue replay --verify games/   |   retinue replay FILE --video match.gif"
+)
 def replay(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Records (.jsonl), or folders of them.")
@@ -132,12 +134,24 @@ def replay(
     board: Annotated[
         bool, typer.Option("--board/--no-board", help="Show the board after every turn.")
     ] = True,
+    video: Annotated[
+        Path | None, typer.Option(metavar="OUT", help="Make a video: .gif or .mp4.")
+    ] = None,
+    frame: Annotated[
+        tuple[int, Path] | None,
+        typer.Option(metavar="N OUT", help="Draw the position after N turns: .png."),
+    ] = None,
+    fps: Annotated[float, typer.Option(help="Turns a second in a video.")] = 3.0,
+    size: Annotated[int, typer.Option(help="Width of what is drawn, in pixels.")] = 720,
 ) -> None:
-    """Show a recorded match turn by turn, or verify many."""
+    """Show a recorded match turn by turn or draw it, or verify many."""
     from retinue.envs.game.record import MatchReplay, RecordError
     from retinue.evaluation.progress import progress_bar
     from retinue.evaluation.records import find_records, tell, verify_records
+    from retinue.evaluation.video import VideoError, write_frame, write_video
 
+    if verify + (video is not None) + (frame is not None) > 1:
+        raise typer.BadParameter("give one of --verify, --video and --frame")
     found = find_records(files)
     if verify:
         with progress_bar("records") as on_progress:
@@ -150,11 +164,45 @@ def replay(
     if len(found) > 1:
         raise typer.BadParameter(f"{len(found)} records; one is shown at a time, or --verify them")
     try:
-        for text in tell(MatchReplay(found[0]), with_board=board):
-            print(text)
-    except RecordError as error:
+        match = MatchReplay(found[0])
+        if frame is not None:
+            write_frame(match, *frame, size)
+        elif video is not None:
+            with progress_bar("turns") as on_progress:
+                write_video(match, video, fps, size, on_progress)
+        else:
+            for text in tell(match, with_board=board):
+                print(text)
+    except (RecordError, VideoError) as error:
         _complain(str(error))
+        raise typer.Exit(DOES_NOT_FIT if isinstance(error, RecordError) else BAD_INPUT) from error
+
+
+@app.command(epilog="Example: retinue stats games/ --format csv")
+def stats(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Records (.jsonl), or folders of them.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="For the tables.")] = Path("tables"),
+    form: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace earlier tables.")] = False,
+) -> None:
+    """Make tables of recorded matches, a row a match and a row a turn, for pandas or polars."""
+    from retinue.envs.game.record import RecordError
+    from retinue.evaluation.progress import progress_bar
+    from retinue.evaluation.records import find_records
+    from retinue.evaluation.tables import FORMATS, write_tables
+
+    if form not in FORMATS:
+        raise typer.BadParameter(f"unknown format {form!r}: use {' or '.join(FORMATS)}")
+    found = find_records(files)
+    try:
+        with progress_bar("records") as on_progress:
+            tables = write_tables(found, out, form, on_progress, overwrite=overwrite)
+    except RecordError as error:
+        _complain(f"{error} (no table was written)")
         raise typer.Exit(DOES_NOT_FIT) from error
+    print(*map(printable, tables.in_words()), sep="\n")
 
 
 @app.command(epilog="Example: retinue rules brawl")

@@ -87,6 +87,10 @@ class Art:
 
         return pygame.font.Font(None, round(TEXT_FINE * self.layout.px(height) / FONT_HEIGHT))
 
+    def width(self, text: str, height: float) -> int:
+        """Return how wide a line of text is, in pixels."""
+        return -(-self.font(height).size(text)[0] // TEXT_FINE)
+
     def _text(self, text: str, height: float, colour: Colour = WHITE) -> "pygame.Surface":
         """Return a line of text; ``height`` is the font's, in pixels of the design."""
         import pygame

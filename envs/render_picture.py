@@ -1,5 +1,6 @@
 """The board as a picture, drawn without a display."""
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from retinue.envs.game import board, engine
 from retinue.envs.game.board import HOME_PATH, LOOP, PIECES, SEATS, YARD
-from retinue.envs.game.movement import STACK_BITS, STACK_MASK, next_position
+from retinue.envs.game.movement import next_position
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import CHOOSE, OVER, Record, totals
 from retinue.envs.render_art import Art, opaque
@@ -31,6 +32,7 @@ from retinue.envs.render_text import (
     SEAT_WORDS,
     LastMove,
     acting_seat,
+    blockades,
     clock_text,
     direction_of,
     draft,
@@ -68,9 +70,20 @@ def _standing(game: Record) -> Iterator[tuple[Standing, int]]:
             yield Standing(seat, piece, bool(midpoints[seat][piece]), False), position
 
 
+def grown(box: Box, by: int) -> Box:
+    """Return a box with its edges moved outward."""
+    x, y, width, height = box
+    return x - by, y - by, width + 2 * by, height + 2 * by
+
+
 def minus(points: int) -> str:
     """Return a number with a real minus sign."""
     return str(points).replace("-", "−")
+
+
+def _rolled_in_words(game: Record) -> str:
+    dice = " ".join(str(value) for value in game["rolled"][: game["dice"]])
+    return f"rolled {dice}" if dice else "no dice"
 
 
 class BoardPicture:
@@ -149,15 +162,10 @@ class BoardPicture:
     def _draw_blockades(self, game: Record) -> None:
         """Frame the tiles where a seat has two Guards or more, for the largest stack outermost."""
         line = self.layout.px(2)
-        for absolute, (x, y, width, height) in enumerate(self.layout.tiles):
-            if not (stacks := int(game["stacks"][absolute])):
-                continue
-            sizes = [(stacks >> STACK_BITS * seat & STACK_MASK, seat) for seat in range(SEATS)]
-            for inset, (guards, seat) in enumerate(sorted(sizes, reverse=True)):
-                if guards > 1:
-                    size = (width - 2 * inset * line, height - 2 * inset * line)
-                    frame = self.art.frame(*size, line, SEAT_COLOURS[seat])
-                    self._canvas.blit(frame, (x + inset * line, y + inset * line))
+        for absolute, together in itertools.groupby(blockades(game), lambda stack: stack[0]):
+            for inset, (_, _, seat) in enumerate(together):
+                tile = grown(self.layout.tiles[absolute], -inset * line)
+                self._outline(tile, SEAT_COLOURS[seat], 2)
 
     def _drafted(self, game: Record, turn: Record | None) -> Iterator[tuple[Standing, int]]:
         """Yield the pieces that a draft moves and where it leaves them."""
@@ -189,7 +197,7 @@ class BoardPicture:
     # The last move --------------------------------------------------------------------------
 
     def _draw_trail(self, last: LastMove) -> None:
-        """Mark the tiles that the last move's pieces left, crossed and reached."""
+        """Mark the tiles that the last move's pieces left, crossed and reached, and captures."""
         result = outcome(last.game, self.ruleset, last.turn)
         if result is None:
             return
@@ -206,8 +214,13 @@ class BoardPicture:
         for positions, mark in ((crossed - reached, dot), (left - reached - crossed, ring)):
             for x, y, width, height in self._boxes(seat, positions, self.layout.stands):
                 self._blit(mark, (x + width / 2, y + height / 2))
+        # In the gap around the tile, where no frame of a blockade covers it.
         for tile in self._boxes(seat, reached, self.layout.tiles):
-            self._outline(tile, WHITE, 1)
+            self._outline(grown(tile, self.layout.px(1)), WHITE, 1)
+        circle = self.art.disc(self.layout.px(PIECE + 5), WHITE, True)
+        taken = (after["position"] == YARD) & (before["position"] != YARD)
+        for captured in np.argwhere(taken).tolist():
+            self._blit(circle, self.layout.yard_slot(*captured))
 
     def _way(
         self, before: Record, after: Record, seat: int, piece: int, direction: int
@@ -291,26 +304,46 @@ class BoardPicture:
             way = f"tile numbers: {board.DIRECTION_NAMES[direction_of(turn)]}"
             self._write(way, (x, line + layout.px(5)), 11, MUTED)
         self._draw_clock(game, left + width - layout.px(16), top)
-        rows = []
+        shown = (seat, direction_of(turn))
         if last is not None:
-            shown = (seat, direction_of(turn))
             words = turn_in_words(last.game, self.ruleset, last.turn, shown)
-            rows.append(("Last", int(last.game["seat"]), words))
+            if turn is None:  # there is room for more
+                words = f"{_rolled_in_words(last.game)}; {words}"
+            self._draw_words("Last", int(last.game["seat"]), words, 0, 2 if turn is None else 1)
         if turn is not None:
-            rows.append(("Draft", seat, turn_in_words(game, self.ruleset, turn)))
-        for row, (title, mover, words) in enumerate(rows):
-            y = top + layout.px(36 + 17 * row)
-            self._write(title, (left + layout.px(16), y), 11.5, MUTED)
-            x = self._write(SEAT_WORDS[mover], (left + layout.px(52), y), 11.5, self._light(mover))
-            room = left + width - layout.px(120) - x
-            self._write(self._fitted(words, room), (x + layout.px(5), y), 11.5, WHITE)
+            words = turn_in_words(game, self.ruleset, turn)
+            self._draw_words("Draft", seat, words, int(last is not None), 1)
+
+    def _draw_words(self, title: str, seat: int, words: str, row: int, rows: int) -> None:
+        """Write what a seat does into the bar, from a row on and into as many as it may take."""
+        layout = self.layout
+        left, top, width, _ = layout.bar
+        y = top + layout.px(36 + 17 * row)
+        self._write(title, (left + layout.px(16), y), 11.5, MUTED)
+        x = self._write(SEAT_WORDS[seat], (left + layout.px(52), y), 11.5, self._light(seat))
+        x += layout.px(5)
+        for number, line in enumerate(
+            self._wrapped(words, left + width - layout.px(120) - x, rows)
+        ):
+            self._write(line, (x, y + layout.px(17 * number)), 11.5, WHITE)
+
+    def _wrapped(self, words: str, room: int, rows: int) -> list[str]:
+        """Return words in at most so many lines, the last cut short if there is no room for it."""
+        lines = [""]
+        for word in words.split():
+            longer = f"{lines[-1]} {word}".lstrip()
+            if len(lines) < rows and self.art.width(longer, 11.5) > room:
+                lines.append(word)
+            else:
+                lines[-1] = longer
+        return [*lines[:-1], self._fitted(lines[-1], room)]
 
     def _light(self, seat: int) -> Colour:
         return mix(SEAT_COLOURS[seat], WHITE, 0.2)
 
     def _fitted(self, words: str, room: int) -> str:
         """Return as much of a line as there is room for."""
-        width = self.art.text(words, 11.5).get_width()
+        width = self.art.width(words, 11.5)
         if width <= room:
             return words
         return words[: max(0, len(words) * room // width - 3)] + "…"

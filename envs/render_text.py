@@ -272,7 +272,7 @@ def _board_lines(game: Record, ruleset: Ruleset, direction: int) -> tuple[list[s
     for absolute, cell in enumerate(board.loop_cells()):
         number = number_at(acting_seat(game), absolute, direction)
         text = "".join(pieces.get(cell, [number]))
-        if len(text) >= CELL:
+        if cell in pieces and len(text) >= CELL:
             crowded.append(f"Tile {number}: {', '.join(pieces[cell])}")
             text = text[: CELL - 2] + "+"
         _put(canvas, cell, _framed(text, absolute))

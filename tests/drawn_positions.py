@@ -1,6 +1,6 @@
-"""Positions to draw: random matches, states made by hand, and the documentation's picture.
+"""Positions to draw: random matches, states made by hand, and the documentation's pictures.
 
-``docs/board.png`` is what :func:`docs_picture` draws; run this file to renew it.
+The pictures in ``docs`` are what :func:`docs_picture` draws; run this file to renew them.
 """
 
 import random
@@ -23,9 +23,9 @@ from retinue.envs.game.state import (
 )
 from retinue.envs.render import BoardPicture, LastMove
 
-DOCS_PICTURE: Final = Path(__file__).resolve().parents[1] / "docs" / "board.png"
-DOCS_SEED: Final = 335
-DOCS_TURNS: Final = 131
+DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
+DOCS_PICTURES: Final = {"board.png": ("journey", 131, 335), "brawl.png": ("brawl", 88, 164)}
+"""By file: the mode, after how many turns, and the seed."""
 JOURNEY: Final = load_ruleset("journey")
 
 
@@ -61,9 +61,11 @@ def played(
     return game, random_turn(game, ruleset, chance), last
 
 
-def docs_picture() -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The lively mid-match position of the documentation: played, never edited by hand."""
-    return BoardPicture(JOURNEY).draw(*played(DOCS_TURNS, DOCS_SEED))
+def docs_picture(name: str) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A lively mid-match position of the documentation: played, never edited by hand."""
+    mode, turns, seed = DOCS_PICTURES[name]
+    ruleset = load_ruleset(mode)
+    return BoardPicture(ruleset).draw(*played(turns, seed, ruleset))
 
 
 def hand(**changed: Any) -> Record:
@@ -80,9 +82,7 @@ def yards(**placed: int) -> list[list[int]]:
 
 
 if __name__ == "__main__":
-    picture = docs_picture()
+    from PIL import Image
 
-    import pygame
-
-    image = pygame.image.frombuffer(picture.data, picture.shape[1::-1], "RGB")
-    pygame.image.save(image, DOCS_PICTURE)
+    for name in DOCS_PICTURES:
+        Image.fromarray(docs_picture(name)).save(DOCS / name, optimize=True)

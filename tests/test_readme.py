@@ -50,13 +50,13 @@ def test_the_commands_run_one_after_the_other(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "configs").symlink_to(ROOT / "configs")
     found = commands()
-    assert {words[0] for words in found} == {"train", "play", "replay", "rules", "bench"}
+    assert {words[0] for words in found} == {"train", "play", "replay", "stats", "rules", "bench"}
     for words in found:
         code = cli.main([*words, *LESS.get(words[0], [])])
         out, err = capsys.readouterr()
         assert (code, bool(out)) == (0, True), (words, err)
     made = {path.name for path in tmp_path.iterdir()}
-    assert made == {"bench.json", "configs", "matches", "runs"}
+    assert made == {"bench.json", "configs", "matches", "runs", "tables"}
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {"quick", "mine"}
 
 

@@ -251,13 +251,14 @@ def _parse(model: type[M], line: bytes) -> M:
 
 def _difference(written: Any, replayed: Any, name: str) -> str | None:
     """Return the first place where two plain structures differ, in words."""
+    if written == replayed:
+        return None  # as a rule; comparing whole is much quicker
     if isinstance(written, dict):
         parts = [(written[key], replayed[key], f"{name}.{key}") for key in written]
     elif isinstance(written, list | tuple) and len(written) == len(replayed):
         parts = [(each, replayed[i], f"{name}[{i}]") for i, each in enumerate(written)]
     else:
-        same = written == replayed
-        return None if same else f"{name} is {written}, but replaying gives {replayed}"
+        return f"{name} is {written}, but replaying gives {replayed}"
     return next((found for part in parts if (found := _difference(*part))), None)
 
 
@@ -270,6 +271,8 @@ class Replayed:
     turn: TurnModel
     game: Record
     """``GAME`` after the turn; the next turn changes it."""
+    log: Record
+    """``LOG`` of the turn: what happened in the replay, whatever the line has as ``events``."""
 
 
 class MatchReplay:
@@ -322,14 +325,14 @@ class MatchReplay:
                     self.result = self._read_result(game, line)
                     continue
                 turn = _parse(TurnModel, line)
-                self._play(game, turn)
-            yield Replayed(number, turn, game)
+                log = self._play(game, turn)
+            yield Replayed(number, turn, game, log)
         with self._refusing(len(self._lines) + 1):
             if game["phase"] == OVER and self.result is None:
                 raise ValueError("the match is over, but its result is missing")
 
-    def _play(self, game: Record, turn: TurnModel) -> None:
-        """Play one line on ``game``; raise ValueError with what does not fit."""
+    def _play(self, game: Record, turn: TurnModel) -> Record:
+        """Play one line on ``game``, return its ``LOG``; raise ValueError with what is wrong."""
         expected = {"turn": int(game["turn"]), "seat": int(game["seat"])}
         _require({name: getattr(turn, name) for name in expected}, expected)
         if self.header.seed is None:
@@ -343,8 +346,10 @@ class MatchReplay:
         _require(
             {"credits_earned": turn.credits_earned}, {"credits_earned": game["credits_earned"]}
         )
-        engine.play_or_raise(game, self.ruleset, turn.to_turn(), new_log())
+        log = new_log()
+        engine.play_or_raise(game, self.ruleset, turn.to_turn(), log)
         _require({"after": turn.after.model_dump(mode="json")}, {"after": state_to_json(game)})
+        return log
 
     @staticmethod
     def _read_result(game: Record, line: bytes) -> ResultModel:
