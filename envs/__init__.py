@@ -2,10 +2,18 @@
 
 import gymnasium
 
-for _mode in ("Journey", "Brawl"):
-    gymnasium.register(
-        id=f"retinue/{_mode}-v0",
-        entry_point="retinue.envs.gym_env:RetinueEnv",
-        vector_entry_point="retinue.envs.vector_env:RetinueVectorEnv",
-        kwargs={"mode": _mode.lower()},
-    )
+
+def register(scalar: str, vector: str) -> None:
+    """Register the environments, or register them anew, to be made by classes ``module:name``."""
+    for mode in ("Journey", "Brawl"):
+        name = f"retinue/{mode}-v0"
+        gymnasium.registry.pop(name, None)
+        gymnasium.register(
+            id=name,
+            entry_point=scalar,
+            vector_entry_point=vector,
+            kwargs={"mode": mode.lower()},
+        )
+
+
+register("retinue.envs.gym_env:RetinueEnv", "retinue.envs.vector_env:RetinueVectorEnv")

@@ -18,8 +18,8 @@ from retinue.envs.observation import place_table
 MAX_THREADS: Final[int] = vars(numba.config)["NUMBA_NUM_THREADS"]
 """Threads that Numba may use here."""
 
-
-Memory = tuple[Any, Any, Any, Any, Any, Any, Any]
+Records = np.ndarray[Any, np.dtype[Any]]
+Memory = tuple[Records, Records, Records, Records, Records, Records, Records]
 """Arrays ``GAME``, ``TURN``, ``SLOT``, ``OUTCOME`` ``(n,)`` and ``SETUP``, ``RULES``, ``LOG``
 ``(1,)``."""
 

@@ -1,15 +1,29 @@
-"""Environments in forked processes and batches in several Python threads."""
+"""Environments in other processes and batches in several Python threads."""
 
+import multiprocessing
 import subprocess
 import sys
 import threading
+import warnings
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import SyncVectorEnv
 
+import retinue.agents  # noqa: F401 - agents by name
+from playing import END, Dealer, Drawing, as_text
+from positions import JOURNEY
+from retinue.agents.registry import make_agent
+from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
+from retinue.envs.game.engine import IllegalTurn
 from retinue.envs.game.ruleset import load_ruleset
+from retinue.envs.game.state import TURN
+from retinue.envs.gym_env import RetinueEnv
 from retinue.envs.parallel import MAX_THREADS
 
 FORK = """
@@ -50,6 +64,66 @@ def test_environments_work_in_a_forked_process(tmp_path: Path) -> None:
         [sys.executable, "-c", FORK], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def in_processes(mode: str, context: str, **arguments: Any) -> Any:
+    """Make two environments in Gymnasium's worker processes."""
+    if context not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"there is no {context}")
+    with warnings.catch_warnings():
+        # Newer Pythons warn of any fork beside threads.
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        name = f"retinue/{mode.capitalize()}-v0"
+        return gymnasium.make_vec(name, 2, "async", {"context": context}, **arguments)
+
+
+def vector_trace(env: Any, mode: str, steps: int) -> list[tuple[str, bytes]]:
+    """What a vector of two environments shows, with ``dict`` observations as bytes."""
+    dealer, shown = Dealer(Encoding("turn", load_ruleset(mode)), 4, range(2)), []
+    parts, info = env.reset(seed=6)
+    rest = [info]
+    for _ in range(steps):
+        masks = np.array(env.call("action_masks"))
+        shown.append((as_text([masks, rest]), np.hstack(list(parts.values())).tobytes()))
+        parts, *rest = env.step(dealer(masks))
+    return shown
+
+
+@pytest.mark.parametrize(("mode", "context"), [("brawl", "fork"), ("journey", "spawn")])
+def test_gymnasium_s_workers_play_whole_matches_as_plain_environments_do(
+    mode: str, context: str
+) -> None:
+    agents = ["racer", Drawing(), make_agent("spread", JOURNEY)]
+    arguments: dict[str, Any] = {"opponents": agents, "draw": "each match"}
+    arguments |= {"encoding": "turn", "observation": "dict"}
+    workers = in_processes(mode, context, **arguments)
+    plain = SyncVectorEnv([partial(RetinueEnv, mode, **arguments)] * 2)
+    shown = [vector_trace(each, mode, 260) for each in (workers, plain)]
+    assert shown[0] == shown[1]
+    assert sum('"places"' in text for text, _ in shown[0]) >= 4, "two matches of each"
+    workers.close()
+
+
+class Cheat:
+    """Chooses a turn that does not exist."""
+
+    name, compiled = "cheat", None
+
+    def choose(self, view: Any, rng: np.random.Generator) -> Any:
+        turns = np.zeros(len(view.games), TURN)
+        turns["noble_steps"] = 9
+        return turns
+
+
+# Gymnasium logs, as warnings, the error that it then raises.
+@pytest.mark.filterwarnings("ignore:.*ERROR:UserWarning")
+def test_an_opponent_s_failure_in_a_worker_is_raised_here() -> None:
+    env = in_processes("journey", "fork", seats=0, opponents=Cheat())
+    env.reset(seed=1)
+    env.step(np.zeros(2, np.int64))
+    with pytest.raises(IllegalTurn, match="agent cheat chose an illegal turn"):
+        env.step(np.full(2, END))
+    env.close(terminate=True)
 
 
 def test_batches_may_play_in_several_python_threads() -> None:
