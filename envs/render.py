@@ -46,7 +46,7 @@ class Window:
         pygame = load_pygame()
         if self.closed:
             return
-        if self._screen is None:
+        if self._screen is None or not pygame.display.get_init():  # pygame has one for all windows
             pygame.display.init()
             pygame.display.set_caption(TITLE)
             layout = self._picture.layout
@@ -61,7 +61,9 @@ class Window:
     def pump(self) -> None:
         """Let the window answer its user; to be called now and then while nothing is drawn."""
         pygame = load_pygame()
-        if self._screen is not None and any(e.type == pygame.QUIT for e in pygame.event.get()):
+        if self._screen is None or not pygame.display.get_init():
+            return
+        if any(event.type == pygame.QUIT for event in pygame.event.get()):
             self.close()
 
     def close(self) -> None:

@@ -277,7 +277,8 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             "rewards": batch.seat_rewards.copy(),
             "illegal_action": batch.illegal.copy(),
         }
-        return info | {f"_{name}": np.ones(self.num_envs, np.bool_) for name in info}
+        known = np.ones(self.num_envs, np.bool_)
+        return info | {f"_{name}": known for name in info}
 
     def _with_ends(self, info: dict[str, Any], ended: Array) -> dict[str, Any]:
         """Return ``info`` with what is known of the matches that have ended."""

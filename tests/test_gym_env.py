@@ -11,7 +11,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-import torch
 import yaml
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
@@ -19,7 +18,6 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from stable_baselines3.common.env_checker import check_env as check_for_sb3
 from stable_baselines3.common.monitor import Monitor
 
-import retinue.agents
 from playing import END, Dealer, as_text
 from positions import BRAWL, JOURNEY, changed
 from retinue.agents.registry import make_agent
@@ -30,8 +28,6 @@ from retinue.envs.game.state import OVER
 from retinue.envs.gym_env import RetinueEnv
 
 IDS = {mode: f"retinue/{mode.capitalize()}-v0" for mode in MODES}
-PAGE = Path(retinue.agents.__file__).parents[1] / "docs" / "environment.md"
-SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 EVERY_ENCODING = pytest.mark.parametrize("encoding", ENCODINGS)
 EVERY_OBSERVATION = pytest.mark.parametrize("observation", OBSERVATIONS)
 
@@ -382,21 +378,3 @@ def test_agents_have_names_once_they_are_imported() -> None:
     )
     after = run("retinue.agents")
     assert after.returncode == 0, after.stderr
-
-
-# --- Its page
-
-
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=range(len(SNIPPETS)))
-def test_the_page_s_examples_run(snippet: str, capsys: pytest.CaptureFixture[str]) -> None:
-    torch.set_num_threads(1)  # two are many times slower while others use the machine
-    exec(compile(snippet, PAGE.name, "exec"), {"__name__": "example"})
-    if "print(" in snippet:
-        assert capsys.readouterr().out.strip()
-
-
-def test_the_page_names_every_argument() -> None:
-    rows = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    arguments = list(RetinueEnv.__init__.__annotations__)
-    assert [name for name in arguments if name not in (*rows, "mode", "return")] == []
-    assert len(SNIPPETS) >= 3

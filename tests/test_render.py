@@ -350,6 +350,19 @@ def test_window_opens_at_the_first_drawing_and_shows_the_picture(window: Window)
     assert not pygame.display.get_init()
 
 
+def test_window_opens_again_when_another_one_has_closed_the_display(window: Window) -> None:
+    import pygame
+
+    other, game = Window(JOURNEY, 360, fps=0), new_game(JOURNEY)
+    window.draw(game)
+    other.draw(game)
+    other.close()
+    window.pump()
+    window.draw(game)
+    assert pygame.display.get_surface() is not None
+    assert not window.closed
+
+
 def test_window_that_its_user_closed_ignores_drawing(window: Window) -> None:
     import pygame
 

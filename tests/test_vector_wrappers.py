@@ -30,9 +30,10 @@ def new_env(games: int = 3, **arguments: Any) -> RetinueVectorEnv:
 
 @EVERY_AUTORESET
 def test_episode_statistics_are_those_of_the_matches(autoreset: AutoresetMode) -> None:
-    env = RecordEpisodeStatistics(new_env(autoreset_mode=autoreset))
+    plain = new_env(autoreset_mode=autoreset)
+    env = RecordEpisodeStatistics(plain)
     _, info = env.reset(seed=0)
-    deal = Dealer(env.unwrapped.batch.encoding, 1, range(3))
+    deal = Dealer(plain.batch.encoding, 1, range(3))
     returns, lengths, ends = np.zeros(3), np.zeros(3, int), 0
     over = np.zeros(3, bool)
     for _ in range(300):
@@ -53,9 +54,10 @@ def test_episode_statistics_are_those_of_the_matches(autoreset: AutoresetMode) -
 
 
 def test_normalized_observations_have_mean_0_and_variance_1() -> None:
-    env = NormalizeObservation(new_env(16))  # it refuses any SAME_STEP environment
+    plain = new_env(16)
+    env = NormalizeObservation(plain)  # it refuses any SAME_STEP environment
     _, info = env.reset(seed=0)
-    deal = Dealer(env.unwrapped.batch.encoding, 1, range(16))
+    deal = Dealer(plain.batch.encoding, 1, range(16))
     seen = []
     for _ in range(400):
         observations, _, _, _, info = env.step(deal(info["action_mask"]))
@@ -89,12 +91,12 @@ def test_infos_can_be_had_as_a_list() -> None:
 
 
 def test_every_match_can_be_shown() -> None:
-    env = gymnasium.make_vec("retinue/Journey-v0", num_envs=2, render_mode="rgb_array")
+    env: Any = gymnasium.make_vec("retinue/Journey-v0", num_envs=2, render_mode="rgb_array")
     env.reset(seed=0)
-    deal = Dealer(env.unwrapped.batch.encoding, 1, range(2))
+    deal = Dealer(env.batch.encoding, 1, range(2))
     first = env.render()
     for _ in range(20):
-        env.step(deal(env.unwrapped.action_masks()))
+        env.step(deal(env.action_masks()))
     pictures = env.render()
     assert [(each.dtype, each.shape) for each in pictures] == [(np.uint8, (800, 720, 3))] * 2
     assert not np.array_equal(pictures[0], first[0])
