@@ -10,7 +10,7 @@ import numpy as np
 
 from retinue.envs.actions import Encoding
 from retinue.envs.game.dice import SEED_BITS
-from retinue.envs.game.engine import LEGAL, MATCH_OVER, IllegalTurn, explain
+from retinue.envs.game.engine import LEGAL, IllegalTurn, explain
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import GAME, TURN, Record
 from retinue.envs.kernels import (
@@ -38,10 +38,9 @@ from retinue.envs.parallel import (
 )
 from retinue.envs.rewards import Reward
 from retinue.envs.seating import (
-    ALL_SEATS,
     DRAWS,
-    NO_OPPONENTS,
     NONE,
+    check_opponents,
     pools,
     seat_mask,
     seat_masks,
@@ -109,18 +108,11 @@ class Batch:
         self._arguments = {name: value for name, value in locals().items() if name != "self"}
         if not 1 <= operator.index(num_games) <= MAX_GAMES:
             raise ValueError(f"num_games must be 1 to {MAX_GAMES}, not {num_games}")
-        if draw not in DRAWS:
-            raise ValueError(f"unknown draw {draw!r}: use {' or '.join(map(repr, DRAWS))}")
         limit = MAX_THREADS
         if threads is not None and not 1 <= operator.index(threads) <= limit:
             raise ValueError(f"threads must be 1 to {limit}, not {threads}")
-        if len(opponents) > MAX_OPPONENTS:
-            raise ValueError(f"{len(opponents)} opponents are more than {MAX_OPPONENTS}")
         mask = seat_mask(seats)
-        if mask != ALL_SEATS and not opponents:
-            raise ValueError(NO_OPPONENTS)
-        if mask == ALL_SEATS and opponents:
-            raise ValueError("the caller plays all seats, so there is none for opponents")
+        check_opponents(mask, opponents, draw)
         self.ruleset = ruleset
         self.num_games = num_games
         self.encoding = Encoding(encoding, ruleset)
@@ -208,7 +200,10 @@ class Batch:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for module in state["modules"]:
             importlib.import_module(module)  # then the names are known in any process
-        self.__init__(**state["arguments"])  # type: ignore[misc]
+        arguments = state["arguments"]
+        if arguments["threads"] is not None:  # this machine may have fewer
+            arguments = {**arguments, "threads": min(arguments["threads"], MAX_THREADS)}
+        self.__init__(**arguments)  # type: ignore[misc]
         self.load_matches(state["matches"])
         self._has_begun = state["has_begun"]
 
@@ -322,19 +317,26 @@ class Batch:
         Raises:
             ValueError: the actions have another shape.
             IllegalTurn: an opponent chose an illegal turn; the message names it.
-            RuntimeError: a match is over, or an opponent failed before.
+            RuntimeError: a match is over, or an opponent failed before; nothing is played.
         """
         taken = np.asarray(actions)
         if taken.ndim == 1:
             taken = taken[:, None]
         if taken.shape != self._actions.shape or taken.dtype.kind not in "iu":
+            shape = self._actions.shape[: 1 if self._parts == 1 else 2]
             raise ValueError(
-                f"actions must be integers of shape {self._actions.shape}, "
+                f"actions must be integers of shape {shape}, "
                 f"not {taken.dtype} of shape {np.shape(actions)}"
             )
         if self._is_stuck:
-            raise RuntimeError("an opponent failed in its turn: start the next matches first")
+            raise RuntimeError(
+                "an opponent failed or was interrupted in its turn: start the next matches first"
+            )
         chosen = self._all if indices is None else self._checked(indices)
+        if (over := self.terminated[chosen]).any():
+            raise RuntimeError(
+                f"the match in game {chosen[over][0]} is over; start its next one first"
+            )
         self._actions[:] = taken
         if self._last_moves is not None:
             self._last_moves.foresee(self._memory, chosen)
@@ -365,31 +367,30 @@ class Batch:
         if not self._has_begun:
             raise RuntimeError("the batch has no matches yet: call reset first")
         # Should an agent fail, its games stop in its turn, which is not the caller's to play.
-        self._is_stuck = True
+        was_stuck, self._is_stuck = self._is_stuck, True
         outcome = self._run(indices, command)
         ended = outcome % WAITING
         while outcome >= WAITING:
-            waiting = np.flatnonzero(self._slots["waiting"])
+            waiting = indices[self._slots["waiting"][indices] == 1]
             agents = self.control[waiting, self.games["seat"][waiting]]
             outcome = sum(
                 self._ask(self.opponents[agent], waiting[agents == agent])
                 for agent in np.unique(agents)
             )
             ended += outcome % WAITING
-        self._is_stuck = indices.size < self.num_games and self._has_failed()
+        self._is_stuck = was_stuck and self._has_failed()
         return ended
 
     def _has_failed(self) -> bool:
         """Tell whether a game has stopped in the turn of an agent that failed."""
-        waiting, faults = self._slots["waiting"], self._slots["fault"]
-        return bool((waiting | ((faults != LEGAL) & (faults != MATCH_OVER))).any())
+        return bool((self._slots["waiting"] | (self._slots["fault"] != LEGAL)).any())
 
     def _run(self, indices: Any, command: int) -> int:
         outcome = serve_games(
             self._memory, indices, command, SERVE.address, self.threads, self.copies
         )
         if outcome >= FAULT:
-            self._refuse(int(np.flatnonzero(self._slots["fault"])[0]))
+            self._refuse(int(indices[self._slots["fault"][indices] != LEGAL][0]))
         return outcome
 
     def _ask(self, agent: Opponent, indices: Indices) -> int:
@@ -411,9 +412,6 @@ class Batch:
 
     def _refuse(self, index: int) -> None:
         game, turn = self.games[index], self.turns[index]
-        if self._slots["fault"][index] == MATCH_OVER:
-            self._is_stuck = False  # this was the caller's mistake, and changed nothing
-            raise RuntimeError(f"the match in game {index} is over; start its next one first")
         agent = self.opponents[self.control[index, game["seat"]]]
         reason = explain(int(self._slots["fault"][index]), game, turn)
         raise IllegalTurn(f"agent {agent.name} chose an illegal turn: {reason}")

@@ -28,7 +28,7 @@ from retinue.envs.actions import (
 )
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import derive, draw, episode_seed
-from retinue.envs.game.engine import LEGAL, MATCH_OVER, place, play, roll, total
+from retinue.envs.game.engine import LEGAL, place, play, roll, total
 from retinue.envs.game.events import LOG
 from retinue.envs.game.jit import Callback, call_at, inner_jit
 from retinue.envs.game.ruleset import RULES
@@ -275,9 +275,6 @@ def serve(
         0, or what the caller of the kernel has to look after, such that the sum over games counts
         each: ``ENDED``, ``WAITING``, ``FAULT``.
     """
-    if command == STEP and game.phase == OVER:
-        slot.fault = MATCH_OVER
-        return FAULT
     if command != RESUME:
         slot.reward = 0.0
         slot.terminated = 0

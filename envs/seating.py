@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from retinue.envs.game.board import SEATS
-from retinue.envs.kernels import ANY_SEAT, NO_SEAT
+from retinue.envs.kernels import ANY_SEAT, MAX_OPPONENTS, NO_SEAT
 from retinue.envs.opponents import Opponent
 
 DRAWS: Final = ("in order", "each match")
@@ -46,6 +48,27 @@ def seats_played(mask: int) -> int:
     return {ANY_SEAT: 1, NO_SEAT: 0}.get(mask, mask.bit_count())
 
 
+def check_opponents(seats: int, opponents: Sequence[Any], draw: str) -> None:
+    """Check that there are opponents exactly if there are seats for them, and how they are drawn.
+
+    Args:
+        seats: bit mask of the caller's, or ``ANY_SEAT`` or ``NO_SEAT``.
+        opponents: agents or their names.
+        draw: one of ``DRAWS``.
+
+    Raises:
+        ValueError: something does not fit.
+    """
+    if draw not in DRAWS:
+        raise ValueError(f"unknown draw {draw!r}: use {' or '.join(map(repr, DRAWS))}")
+    if len(opponents) > MAX_OPPONENTS:
+        raise ValueError(f"{len(opponents)} opponents are more than {MAX_OPPONENTS}")
+    if seats != ALL_SEATS and not opponents:
+        raise ValueError(NO_OPPONENTS)
+    if seats == ALL_SEATS and opponents:
+        raise ValueError("the caller plays all seats, so there is none for opponents")
+
+
 def seat_masks(seats: Any, count: int, *, has_opponents: bool) -> list[int]:
     """Return the bit masks of the caller's seats in ``count`` games, given for each of them.
 
@@ -80,15 +103,16 @@ def per_game(values: Any, name: str, count: int) -> list[Any]:
     Raises:
         ValueError: there is not.
     """
-    if isinstance(values, str) or not isinstance(values, Iterable) or len(list(values)) != count:
+    entries = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else []
+    if len(entries) != count or isinstance(values, dict | set):
         raise ValueError(f"{name} must be a list with an entry for each of {count} matches")
-    return list(values)
+    return entries
 
 
 def _find_agents(wanted: Any, given: Sequence[Opponent | str]) -> list[int]:
-    chosen = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
-    if not chosen:
-        raise ValueError("opponents must name at least one agent")
+    chosen = list(wanted) if isinstance(wanted, list | tuple | np.ndarray) else [wanted]
+    if not 1 <= len(chosen) <= MAX_OPPONENTS:
+        raise ValueError(f"opponents must name 1 to {MAX_OPPONENTS} agents, not {len(chosen)}")
     found = []
     for agent in chosen:
         places = [i for i, each in enumerate(given) if each is agent or _is_name(each, agent)]

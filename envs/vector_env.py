@@ -29,6 +29,8 @@ from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.seating import per_game
 
 Array = np.ndarray[Any, np.dtype[Any]]
+DECISION = ("seat", "action_mask")
+"""What ``info`` has in every row even where no match was started: no mask is ever empty."""
 
 
 class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
@@ -90,6 +92,8 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         threads: int | None = None,
         render_mode: str | None = None,
     ) -> None:
+        if type(num_envs) is bool or operator.index(num_envs) < 1:
+            raise ValueError(f"num_envs must be at least 1, not {num_envs}")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {
             "render_modes": ["ansi", "rgb_array"],
@@ -120,7 +124,6 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         self._is_flat = observation == "flat"
         self._display = Display(self.batch.ruleset, render_mode, self.metadata["render_modes"])
         self._has_begun = False
-        self._ended = np.zeros(num_envs, np.bool_)
         self._flat: Array = self.batch.observations
         self._masks: Array = self.batch.masks.view(np.int8)
 
@@ -156,8 +159,8 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             self._flat[:], self._masks[:] = self.batch.observations, self.batch.masks
             self._start(chosen, seeds)
         self._has_begun = True
-        self._ended[rows] = False
-        return self._observation(self._flat), _only(self._info(), rows)
+        info = self._info()
+        return self._observation(self._flat), info | _only(info, rows, but=DECISION)
 
     def _rows(self, reset_mask: Any) -> Array:
         if reset_mask is None:
@@ -185,14 +188,14 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             return [None] * self.num_envs
         if seed is None:
             seed = int(self.np_random.integers(1 << SEED_BITS))
-        given = list(seed) if np.ndim(seed) else [seed + index for index in range(self.num_envs)]
-        if len(given) != self.num_envs:
-            raise ValueError(f"{len(given)} seeds are not one for each of {self.num_envs} matches")
-        if not self._has_begun and None in given:
+        if np.ndim(seed) == 0:
+            first = _checked_seed(seed)
+            return [first + index for index in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"{len(seed)} seeds are not one for each of {self.num_envs} matches")
+        seeds = [None if each is None else _checked_seed(each) for each in seed]
+        if not self._has_begun and None in seeds:
             raise ValueError("the first reset needs a seed for every match, or none at all")
-        seeds = [None if each is None else operator.index(each) for each in given]
-        if wrong := [each for each in seeds if each is not None and each < 0]:
-            raise ValueError(f"seed {wrong[0]} is negative")
         return seeds
 
     def _start(self, chosen: Array, seeds: list[int | None]) -> None:
@@ -217,24 +220,22 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             IllegalTurn: an opponent chose an illegal turn; the message names it.
         """
         batch = self.batch
-        over = np.flatnonzero(self._ended)
+        over = np.flatnonzero(batch.terminated)
         if over.size and self.autoreset_mode is AutoresetMode.DISABLED:
             raise RuntimeError(
                 f"the matches of environments {over.tolist()} are over: start their next ones with "
                 'reset(options={"reset_mask": ...})'
             )
         self._make_arrays()
-        batch.step(actions, np.flatnonzero(~self._ended) if over.size else None)
+        batch.step(actions, np.flatnonzero(~batch.terminated) if over.size else None)
         if over.size:
             batch.start_next(over)
         rewards, terminations = batch.rewards.copy(), batch.terminated.copy()
         info = self._info()
         if terminations.any():
             info = self._with_ends(info, terminations)
-        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
-            self._ended[:] = terminations
-        elif terminations.any():
-            info = self._restart(terminations, info)
+            if self.autoreset_mode is AutoresetMode.SAME_STEP:
+                info = self._restart(terminations, info)
         truncations = np.zeros(self.num_envs, np.bool_)
         return self._observation(self._flat), rewards, terminations, truncations, info
 
@@ -243,11 +244,10 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         final_obs = np.full(self.num_envs, None, object)
         for index in np.flatnonzero(ended):
             final_obs[index] = self._observation(self._flat[index].copy())
-        final_info = {name: value.copy() for name, value in end_info.items()}
         final = {
             "final_obs": final_obs,
             "_final_obs": ended.copy(),
-            "final_info": _only(final_info, ended),
+            "final_info": _only(end_info, ended),
             "_final_info": ended.copy(),
         }
         self.batch.start_next(np.flatnonzero(ended))
@@ -302,12 +302,21 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         return tuple(self._display.draw(self.batch, index) for index in range(self.num_envs))
 
 
-def _only(info: dict[str, Any], rows: Array) -> dict[str, Any]:
-    """Return ``info`` with nothing in other rows than these."""
-    if rows.all():
-        return info
+def _only(info: dict[str, Any], rows: Array, but: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a copy of ``info``, zero in all other rows; what ``but`` names is left out."""
     shown = {}
     for name, value in info.items():
-        shown[name] = value.copy()
-        shown[name][~rows] = 0
+        if name not in but:
+            shown[name] = value.copy()
+            shown[name][~rows] = 0
     return shown
+
+
+def _checked_seed(seed: Any) -> int:
+    try:
+        number = operator.index(seed)
+    except TypeError as error:
+        raise ValueError(f"seed {seed!r} is not an integer") from error
+    if number < 0:
+        raise ValueError(f"seed {number} is negative")
+    return number

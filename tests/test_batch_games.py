@@ -150,7 +150,7 @@ def test_a_copy_keeps_the_line_ups() -> None:
         ({"seats": ["none"]}, 'seats="none" leaves the caller nothing to decide'),
         ({"seats": [[0, 0]]}, "seat 0 stands twice in seats"),
         ({"seats": [3], "opponents": ["spread"]}, "opponent 'spread' is not one of"),
-        ({"opponents": [[]]}, "opponents must name at least one agent"),
+        ({"opponents": [[]]}, "opponents must name 1 to 64 agents, not 0"),
         ({"opponents": [7]}, "opponent 7 is not one of the environment's: 'racer', 'random'"),
     ],
 )

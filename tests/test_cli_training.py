@@ -118,7 +118,11 @@ def test_benchmarks_are_written_as_json(tmp_path: Path, capsys: pytest.CaptureFi
     for name in ("torch", "stable-baselines3", "sb3-contrib"):
         assert f"{name} {machine[name]}" in shown
     names = {row["name"] for row in figures["rows"]}
-    assert names == {"batch/steps", "batch/turn", "gym/steps", "matches/racer"}
+    vector = {f"vector{copy}/{each}" for copy in ("", "/no copy") for each in ("steps", "turn")}
+    assert names == {
+        *("batch/steps", "batch/turn", "gym/steps", "pettingzoo/steps", "rgb_array"),
+        *("matches/racer", *vector, *(f"{name}/ratio" for name in vector)),
+    }
     for row in figures["rows"]:
         assert set(row) == {"name", "batch", "threads", "unit", "median", "min", "max"}
         assert 0 < row["min"] <= row["median"] <= row["max"]

@@ -145,8 +145,12 @@ def test_without_autoreset_matches_start_by_a_mask() -> None:
         if result[2].any():
             seeds = [7, None, 9] if step % 2 else None
             given = {"reset_mask": result[2]}
-            again = ours.reset(seed=seeds, options=given)
-            check_same(again, theirs.reset(seed=seeds, options=dict(given)))
+            observations, info = ours.reset(seed=seeds, options=given)
+            assert info["action_mask"].any(axis=1).all(), "no mask is ever empty"
+            assert np.array_equal(info["action_mask"], ours.action_masks())
+            for name in ("seat", "action_mask"):
+                info[name][~result[2]] = 0
+            check_same((observations, info), theirs.reset(seed=seeds, options=dict(given)))
             restarts += 1
     assert restarts >= 3
 
@@ -255,7 +259,10 @@ def test_a_mask_changes_the_line_up_of_those_environments_alone() -> None:
             {"seats": [1, 1, 1], "opponents": ["racer", "hunter", "racer"]},
             "opponent 'hunter' is not one of the environment's: 'racer', 'random'",
         ),
-        ({"opponents": ["racer", [], "racer"]}, "opponents must name at least one agent"),
+        ({"opponents": ["racer", [], "racer"]}, "opponents must name 1 to 64 agents, not 0"),
+        ({"opponents": [["racer"] * 65] * 3}, "opponents must name 1 to 64 agents, not 65"),
+        ({"seats": (seat for seat in range(2))}, "seats must be a list with an entry for each"),
+        ({"seats": {0: 1, 1: 2, 2: 3}}, "seats must be a list with an entry for each"),
         ({"reset_mask": [1, 0, 0]}, "reset_mask must be bool (3,) with a True, not int64 (3,)"),
         ({"reset_mask": np.zeros(3, bool)}, "with a True, not bool (3,) with 0"),
     ],
@@ -291,6 +298,8 @@ def test_seeds_differ_and_repeat() -> None:
     assert not (first == second).all(axis=1).any(), "the next match differs"
     assert np.array_equal(env.reset(seed=3)[0], first)
     assert np.array_equal(env.reset(seed=np.int64(3))[0], first)
+    wrapping = env.reset(seed=np.uint8(254))[0]
+    assert np.array_equal(wrapping, env.reset(seed=[254, 255, 256, 257])[0])
     assert np.array_equal(env.reset(seed=[3, 4, 5, 6])[0], first)
     assert not np.array_equal(env.reset(seed=30)[0], first)
     unseeded = [new_env(4, opponents=["random"]).reset()[0] for _ in range(2)]
@@ -311,6 +320,8 @@ def test_a_seed_in_a_list_starts_that_environment_alone_anew() -> None:
         ([1, 2], "2 seeds are not one for each of 3 matches"),
         (-1, "seed -1 is negative"),
         ([1, -2, 3], "seed -2 is negative"),
+        (1.5, "seed 1.5 is not an integer"),
+        ([1, "2", 3], "seed '2' is not an integer"),
     ],
 )
 def test_seeds_that_cannot_be_are_refused(seed: Any, message: str) -> None:
