@@ -26,8 +26,8 @@ $(STAMP): pyproject.toml constraints.txt
 train: $(STAMP) ## Train a bot: the quick recipe, or CONFIG=path; ARGS goes to retinue train
 	$(BIN)/retinue train $(CONFIG) $(ARGS)
 
-test: $(STAMP) ## Run the tests; ARGS goes to pytest
-	$(BIN)/pytest $(ARGS)
+test: $(STAMP) ## Run the tests on all cores; ARGS goes to pytest (-n0: one after the other)
+	$(BIN)/pytest -n auto $(ARGS)
 
 check: lint types test ## Everything that CI checks: format, lint, types, tests
 

@@ -277,7 +277,7 @@ def test_actions_of_another_form_are_refused(actions: Any) -> None:
     batch = four_hands(JOURNEY, "steps", 3)
     batch.reset(1)
     before = batch.save_matches()
-    with pytest.raises(ValueError, match=r"actions must be integers of shape \(3, 1\)"):
+    with pytest.raises(ValueError, match=r"actions must be integers of shape \(3,\)"):
         batch.step(actions)
     assert batch.save_matches() == before
 
