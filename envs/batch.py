@@ -29,8 +29,6 @@ from retinue.envs.last_moves import Indices, LastMoves
 from retinue.envs.opponents import Opponent, View, resolve
 from retinue.envs.parallel import (
     MAX_THREADS,
-    NO_COPIES,
-    Copies,
     copy_of,
     new_memory,
     serve_games,
@@ -68,8 +66,6 @@ class Batch:
         control: int32 ``(n, 4)``, -1 where the caller sits, else the index in ``opponents``.
         seats_played: how many seats of each match are the caller's.
         final_totals, final_places: int64 and int32 ``(n, 4)``, of matches that have ended.
-        copies: arrays float32 ``(n, layout.size)`` and uint8 ``(n, mask_size)``, contiguous, to
-            which observations and masks are written too: cheaper than copying them afterwards.
 
     Args:
         ruleset: the rules.
@@ -124,10 +120,10 @@ class Batch:
         self._rng = np.random.default_rng()
         self._has_begun = False
         self._is_stuck = False
+        self._has_ends = False  # whether there may be a match that is over
         self._all = np.arange(num_games)
         self._parts = len(self.encoding.nvec)
         self.seats_played = seats_played(mask)
-        self.copies: Copies = NO_COPIES
         self._last_moves = LastMoves(num_games) if remember else None
         self._allocate(mask, DRAWS.index(draw))
 
@@ -182,6 +178,7 @@ class Batch:
         self._rng.bit_generator.state = json.loads(chance)
         self._has_begun = True
         self._is_stuck = self._has_failed()
+        self._has_ends = bool(self.terminated.any())
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs: the arguments and the matches, but no address of code."""
@@ -333,7 +330,7 @@ class Batch:
                 "an opponent failed or was interrupted in its turn: start the next matches first"
             )
         chosen = self._all if indices is None else self._checked(indices)
-        if (over := self.terminated[chosen]).any():
+        if self._has_ends and (over := self.terminated[chosen]).any():
             raise RuntimeError(
                 f"the match in game {chosen[over][0]} is over; start its next one first"
             )
@@ -352,8 +349,8 @@ class Batch:
     def look(self, index: int, seat: int) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Return how a game looks to a seat that has nothing to decide, float32 ``(size,)``."""
         memory = copy_of(self._memory, [index])
-        slots = memory[2]
-        slots["acting"] = seat
+        slots, outcomes = memory[2:4]
+        outcomes["acting"] = seat
         serve_games(memory, self._all[:1], LOOK, CONSIDER.address)
         seen: np.ndarray[Any, np.dtype[np.float32]] = slots["observation"][0, : self.layout.size]
         return seen
@@ -368,6 +365,7 @@ class Batch:
             raise RuntimeError("the batch has no matches yet: call reset first")
         # Should an agent fail, its games stop in its turn, which is not the caller's to play.
         was_stuck, self._is_stuck = self._is_stuck, True
+        had_ends, self._has_ends = self._has_ends, True
         outcome = self._run(indices, command)
         ended = outcome % WAITING
         while outcome >= WAITING:
@@ -379,6 +377,7 @@ class Batch:
             )
             ended += outcome % WAITING
         self._is_stuck = was_stuck and self._has_failed()
+        self._has_ends = ended > 0 or (had_ends and bool(self.terminated.any()))
         return ended
 
     def _has_failed(self) -> bool:
@@ -386,9 +385,7 @@ class Batch:
         return bool((self._slots["waiting"] | (self._slots["fault"] != LEGAL)).any())
 
     def _run(self, indices: Any, command: int) -> int:
-        outcome = serve_games(
-            self._memory, indices, command, SERVE.address, self.threads, self.copies
-        )
+        outcome = serve_games(self._memory, indices, command, SERVE.address, self.threads)
         if outcome >= FAULT:
             self._refuse(int(indices[self._slots["fault"][indices] != LEGAL][0]))
         return outcome

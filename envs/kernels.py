@@ -87,11 +87,7 @@ SLOT = np.dtype(
                 *DRAFT_FIELDS,
                 ("waiting", "i4"),  # 1: an agent outside the kernels is to move
                 ("fault", "i4"),  # why an agent's turn was refused
-                ("acting", "i4"),  # the caller's seat whose decision is due, or was the last
-                ("terminated", "u1"),
                 ("complete", "u1"),  # the turn under consideration is (consider only)
-                ("illegal", "u1"),
-                ("reward", "f8"),
                 ("action", "i8", (MAX_PARTS,)),
                 ("mask", "u1", (MAX_MASK,)),
                 ("observation", "f4", (MAX_SIZE,)),
@@ -100,7 +96,6 @@ SLOT = np.dtype(
                 ("pool", "i1", (MAX_OPPONENTS,)),  # their indices
                 ("control", "i4", (SEATS,)),  # CALLER or an agent's index
                 ("delivered", "f8", (SEATS,)),  # value that each seat was given as reward
-                ("final_rewards", "f8", (SEATS,)),
                 ("final_totals", "i8", (SEATS,)),
                 ("final_places", "i4", (SEATS,)),
                 ("base_seed", "u8"),
@@ -120,10 +115,11 @@ OUTCOME = np.dtype(
         np.dtype(
             [
                 ("reward", "f8"),
-                ("rewards", "f8", (SEATS,)),
-                ("acting", "i4"),
+                ("rewards", "f8", (SEATS,)),  # what the last step paid to each seat
+                ("acting", "i4"),  # the caller's seat whose decision is due, or was the last
                 ("terminated", "u1"),
                 ("illegal", "u1"),
+                ("paid", "u1"),  # 1: some of the rewards may not be 0
             ],
             align=True,
         ),
@@ -139,12 +135,11 @@ def decision_key(slot: Record, game: Record) -> Any:
 
 
 @inner_jit
-def _take_seats(slot: Record, setup: Record) -> None:
-    """Decide who plays which seat of a match that starts."""
+def _take_seats(slot: Record, setup: Record) -> int:
+    """Decide who plays which seat of a match that starts; return the caller's first seat."""
     seats = int(slot.seats)
     if seats == NO_SEAT:
-        slot.acting = 0
-        return
+        return 0
     if seats == ANY_SEAT:
         seats = 1 << draw(derive(slot.seed, _FOR_SEAT), 0, SEATS)
     first = 0
@@ -161,11 +156,11 @@ def _take_seats(slot: Record, setup: Record) -> None:
         else:
             slot.control[seat] = slot.pool[agents % slot.opponents]
             agents += 1
-    slot.acting = first
+    return first
 
 
 @inner_jit
-def _start_match(game: Record, slot: Record, setup: Record, rules: Record) -> None:
+def _start_match(game: Record, slot: Record, outcome: Record, setup: Record, rules: Record) -> None:
     """Set a game to the start of its next match."""
     slot.seed = episode_seed(slot.base_seed, slot.episode)
     slot.agents_key = derive(slot.seed, _FOR_AGENTS)
@@ -173,7 +168,7 @@ def _start_match(game: Record, slot: Record, setup: Record, rules: Record) -> No
     for seat in range(SEATS):
         slot.delivered[seat] = 0.0
     start_game(game, rules)
-    _take_seats(slot, setup)
+    outcome.acting = _take_seats(slot, setup)
 
 
 @inner_jit
@@ -199,10 +194,10 @@ def _run_agents(
 
 
 @inner_jit
-def _observe(game: Record, slot: Record, setup: Record, rules: Record) -> None:
-    """Write observation and mask for a new decision of the acting seat, or for the end."""
+def _observe(game: Record, slot: Record, seat: int, setup: Record, rules: Record) -> None:
+    """Write observation and mask for a new decision of a seat, or for the end."""
     out = slot.observation
-    encode_state(game, rules, setup.places, slot.acting, slot.legal, out)
+    encode_state(game, rules, setup.places, seat, slot.legal, out)
     if setup.encoding == STEPS:
         encode_plan(slot, rules, out)
         write_plan_mask(slot, slot.mask)
@@ -221,31 +216,32 @@ def _pay(game: Record, slot: Record, setup: Record, seat: int) -> Any:
 
 
 @inner_jit
-def _finish(game: Record, turn: Record, slot: Record, setup: Record) -> None:
+def _finish(game: Record, turn: Record, slot: Record, outcome: Record, setup: Record) -> None:
     """Note the end of a match: final rewards of the caller's seats, totals and places."""
     for seat in range(SEATS):
         due = 0.0
         if slot.control[seat] == CALLER:
             due = _pay(game, slot, setup, seat)
-        slot.final_rewards[seat] = due
+        outcome.rewards[seat] = due
         slot.final_totals[seat] = total(game, seat)
         slot.final_places[seat] = place(game, seat)
-    slot.reward = slot.final_rewards[slot.acting]
-    slot.terminated = 1
+    outcome.reward = outcome.rewards[outcome.acting]
+    outcome.paid = 1
+    outcome.terminated = 1
     close_draft(slot, turn)
 
 
 @inner_jit
-def _take_action(turn: Record, slot: Record, setup: Record, rules: Record) -> bool:
+def _take_action(turn: Record, slot: Record, outcome: Record, setup: Record, rules: Record) -> bool:
     """Add the caller's action to the turn; return whether the turn is complete."""
     if setup.encoding != STEPS:
-        slot.illegal = take_turn(slot, turn, slot.action, rules.store_capacity) >> 1
+        outcome.illegal = take_turn(slot, turn, slot.action, rules.store_capacity) >> 1
         return True
     action = int(slot.action[0])
     was_planned = slot.planned
-    outcome = take_step(slot, turn, action)
-    slot.illegal = outcome >> 1
-    if outcome & 1:
+    taken = take_step(slot, turn, action)
+    outcome.illegal = taken >> 1
+    if taken & 1:
         return True
     if was_planned:
         update_give_mask(slot, slot.mask, action)
@@ -256,10 +252,19 @@ def _take_action(turn: Record, slot: Record, setup: Record, rules: Record) -> bo
     return False
 
 
+@inner_jit
+def _forget_payment(outcome: Record) -> None:
+    outcome.paid = 0
+    outcome.reward = 0.0
+    for seat in range(SEATS):
+        outcome.rewards[seat] = 0.0
+
+
 def serve(
     game: Record,
     turn: Record,
     slot: Record,
+    outcome: Record,
     setup: Record,
     rules: Record,
     log: Record,
@@ -276,15 +281,16 @@ def serve(
         each: ``ENDED``, ``WAITING``, ``FAULT``.
     """
     if command != RESUME:
-        slot.reward = 0.0
-        slot.terminated = 0
-        slot.illegal = 0
+        outcome.terminated = 0
+        outcome.illegal = 0
+        if outcome.paid:
+            _forget_payment(outcome)
     slot.waiting = 0
     slot.fault = LEGAL
     if command == RESET:
-        _start_match(game, slot, setup, rules)
+        _start_match(game, slot, outcome, setup, rules)
     else:
-        if command == STEP and not _take_action(turn, slot, setup, rules):
+        if command == STEP and not _take_action(turn, slot, outcome, setup, rules):
             return 0
         slot.fault = play(game, rules, turn, log)
     if slot.fault == LEGAL:
@@ -295,13 +301,15 @@ def serve(
         return WAITING
     over = game.phase == OVER
     if over:
-        _finish(game, turn, slot, setup)
+        _finish(game, turn, slot, outcome, setup)
     else:
-        slot.acting = game.seat
+        outcome.acting = game.seat
         if game.turns_taken[game.seat] > 0:
-            slot.reward = _pay(game, slot, setup, game.seat)
+            outcome.reward = _pay(game, slot, setup, game.seat)
+            outcome.rewards[game.seat] = outcome.reward
+            outcome.paid = 1
         start_draft(game, rules, slot, turn)
-    _observe(game, slot, setup, rules)
+    _observe(game, slot, outcome.acting, setup, rules)
     return ENDED if over else 0
 
 
@@ -309,6 +317,7 @@ def consider(
     game: Record,
     turn: Record,
     slot: Record,
+    outcome: Record,
     setup: Record,
     rules: Record,
     log: Record,
@@ -317,27 +326,26 @@ def consider(
     """Choose a turn in a game that somebody else plays: like :func:`serve`, but nothing is played.
 
     ``RESET`` begins a turn of the seat to move, ``STEP`` takes the next action of it. ``LOOK``
-    makes the observation of seat ``slot.acting``, which has nothing to decide.
+    makes the observation of seat ``outcome.acting``, which has nothing to decide.
 
     Returns:
         0; ``slot.complete`` tells whether the turn is.
     """
     if command == LOOK:
         close_draft(slot, turn)
-        _observe(game, slot, setup, rules)
+        _observe(game, slot, outcome.acting, setup, rules)
     elif command == RESET:
-        slot.acting = game.seat
         slot.complete = 0
         start_draft(game, rules, slot, turn)
-        _observe(game, slot, setup, rules)
-    elif _take_action(turn, slot, setup, rules):
+        _observe(game, slot, game.seat, setup, rules)
+    elif _take_action(turn, slot, outcome, setup, rules):
         slot.complete = 1
     return 0
 
 
-SERVE: Final = Callback(serve, (GAME, TURN, SLOT, SETUP, RULES, LOG, np.int64))
+SERVE: Final = Callback(serve, (GAME, TURN, SLOT, OUTCOME, SETUP, RULES, LOG, np.int64))
 
-CONSIDER: Final = Callback(consider, (GAME, TURN, SLOT, SETUP, RULES, LOG, np.int64))
+CONSIDER: Final = Callback(consider, (GAME, TURN, SLOT, OUTCOME, SETUP, RULES, LOG, np.int64))
 
 POLICY_ARGUMENTS: Final = (GAME, RULES, np.uint64, TURN)
 """What a compiled policy takes: ``choose(game, rules, key, turn)`` fills the cleared ``turn`` for

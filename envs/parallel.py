@@ -1,6 +1,8 @@
 """The parallel kernels: one function of :mod:`retinue.envs.kernels` over many games."""
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numba
@@ -8,9 +10,8 @@ import numpy as np
 from numba import prange
 
 from retinue.envs.actions import Encoding
-from retinue.envs.game.board import SEATS
 from retinue.envs.game.events import SILENT
-from retinue.envs.game.jit import call_at, inline_jit, jit, parallel_jit
+from retinue.envs.game.jit import call_at, jit, parallel_jit
 from retinue.envs.game.state import TURN
 from retinue.envs.kernels import OUTCOME, SETUP, SLOT, decision_key
 from retinue.envs.observation import place_table
@@ -34,57 +35,32 @@ def new_memory(encoding: Encoding, games: Any) -> Memory:
     return (games, own[0], own[1], own[2], setup, rules, log)
 
 
-@inline_jit
-def _write_out(slot: Any, outcome: Any, at: int, copies: Any) -> None:
-    """Write what the caller is to see while it is in the processor's cache."""
-    outcome.reward = slot.reward
-    for seat in range(SEATS):
-        outcome.rewards[seat] = slot.final_rewards[seat] if slot.terminated else 0.0
-    outcome.rewards[slot.acting] = slot.reward
-    outcome.acting = slot.acting
-    outcome.terminated = slot.terminated
-    outcome.illegal = slot.illegal
-    observations, masks = copies
-    observation, mask = slot.observation, slot.mask
-    for index in range(observations.shape[1]):
-        observations[at, index] = observation[index]
-    for index in range(masks.shape[1]):
-        masks[at, index] = mask[index]
-
-
 @jit
-def _serve_at(
-    order: int, memory: Any, copies: Any, indices: Any, command: int, function: int
-) -> int:
+def _serve_at(order: int, memory: Any, indices: Any, command: int, function: int) -> int:
     games, turns, slots, outcomes, setup, rules, log = memory
     at = indices[order]
-    slot = slots[at]
-    result = call_at(function, (games[at], turns[at], slot, setup[0], rules[0], log[0], command))
-    _write_out(slot, outcomes[at], at, copies)
-    return result
+    own = games[at], turns[at], slots[at], outcomes[at]
+    return call_at(function, (*own, setup[0], rules[0], log[0], command))
 
 
 @parallel_jit
-def _serve_parallel(memory: Any, copies: Any, indices: Any, command: int, function: int) -> int:
+def _serve_parallel(memory: Any, indices: Any, command: int, function: int) -> int:
     result = 0
     for order in prange(indices.shape[0]):
-        result += _serve_at(order, memory, copies, indices, command, function)
+        result += _serve_at(order, memory, indices, command, function)
     return result
 
 
 @jit
-def _serve_serial(memory: Any, copies: Any, indices: Any, command: int, function: int) -> int:
+def _serve_serial(memory: Any, indices: Any, command: int, function: int) -> int:
     result = 0
     for order in range(indices.shape[0]):
-        result += _serve_at(order, memory, copies, indices, command, function)
+        result += _serve_at(order, memory, indices, command, function)
     return result
 
 
 _POOL = threading.Lock()
 """Not all of Numba's thread pools can be used from two Python threads at once."""
-
-Copies = tuple[Any, Any]
-NO_COPIES: Final[Copies] = (np.zeros((0, 0), np.float32), np.zeros((0, 0), np.uint8))
 
 
 def copy_of(memory: Memory, indices: Any) -> Memory:
@@ -102,7 +78,6 @@ def serve_games(
     command: int,
     function: int,
     threads: int = 1,
-    copies: Copies = NO_COPIES,
 ) -> int:
     """Run a command of :mod:`retinue.envs.kernels` in some games.
 
@@ -112,21 +87,48 @@ def serve_games(
         command: ``STEP``, ``RESET``, ``RESUME`` or ``LOOK``.
         function: the address of ``SERVE`` or ``CONSIDER``.
         threads: with one, no thread pool is started, so that the process can still be forked.
-        copies: float32 ``(n, size)`` and uint8 ``(n, mask_size)``, contiguous: where to write what
-            the games served are then seen as, too.
 
     Returns:
         The sum of what the function returned.
     """
     if threads == 1 or len(indices) == 1:
-        return int(_serve_serial(memory, copies, indices, command, function))
+        return int(_serve_serial(memory, indices, command, function))
+    with _pool_of(threads):
+        return int(_serve_parallel(memory, indices, command, function))
+
+
+@contextlib.contextmanager
+def _pool_of(threads: int) -> Iterator[None]:
+    """Let parallel kernels called inside run on so many threads."""
     with _POOL:
         before = numba.get_num_threads()
         numba.set_num_threads(threads)
         try:
-            return int(_serve_parallel(memory, copies, indices, command, function))
+            yield
         finally:
             numba.set_num_threads(before)
+
+
+@jit
+def _copy_row(rows: Any, index: int, copy: Any) -> None:
+    for column in range(copy.shape[1]):
+        copy[index, column] = rows[index, column]
+
+
+@parallel_jit
+def _copy_rows(rows: Any, copy: Any) -> None:
+    for index in prange(copy.shape[0]):
+        _copy_row(rows, index, copy)
+
+
+def copy_of_rows(rows: Any, threads: int) -> Any:
+    """Return a contiguous copy of an array ``(n, m)``, made on so many threads."""
+    if threads == 1:
+        return rows.copy()
+    copy = np.empty(rows.shape, rows.dtype)
+    with _pool_of(threads):
+        _copy_rows(rows, copy)
+    return copy
 
 
 @jit

@@ -26,6 +26,7 @@ from retinue.envs.common import (
 )
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.parallel import copy_of_rows
 from retinue.envs.seating import per_game
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -152,13 +153,12 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         if seed is not None and np.ndim(seed) == 0:
             super().reset(seed=seeds[0])
         self.batch.arrange(chosen, **arrangement)
-        self._make_arrays()
         if rows.all() and None not in seeds:
             self.batch.reset(seeds)
         else:
-            self._flat[:], self._masks[:] = self.batch.observations, self.batch.masks
             self._start(chosen, seeds)
         self._has_begun = True
+        self._look()
         info = self._info()
         return self._observation(self._flat), info | _only(info, rows, but=DECISION)
 
@@ -226,10 +226,10 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
                 f"the matches of environments {over.tolist()} are over: start their next ones with "
                 'reset(options={"reset_mask": ...})'
             )
-        self._make_arrays()
         batch.step(actions, np.flatnonzero(~batch.terminated) if over.size else None)
         if over.size:
             batch.start_next(over)
+        self._look()
         rewards, terminations = batch.rewards.copy(), batch.terminated.copy()
         info = self._info()
         if terminations.any():
@@ -251,19 +251,16 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             "_final_info": ended.copy(),
         }
         self.batch.start_next(np.flatnonzero(ended))
+        if self.copy:
+            self._flat[ended] = self.batch.observations[ended]
+            self._masks[ended] = self.batch.masks[ended]
         return {**final, **self._info()}
 
-    def _make_arrays(self) -> None:
-        """Have the next calls of the batch write to new arrays, unless views will do."""
-        if not self.copy:
-            # Every time: a copy of this environment has a batch of its own.
-            self._flat, self._masks = self.batch.observations, self.batch.masks.view(np.int8)
-            return
-        size, mask_size = self.layout.size, self.batch.encoding.mask_size
-        self._flat = np.empty((self.num_envs, size), np.float32)
-        masks = np.empty((self.num_envs, mask_size), np.uint8)
-        self._masks = masks.view(np.int8)
-        self.batch.copies = (self._flat, masks)
+    def _look(self) -> None:
+        """Take new copies of what is seen, unless the batch's own arrays will do."""
+        if self.copy:
+            self._flat = copy_of_rows(self.batch.observations, self.batch.threads)
+            self._masks = self.batch.masks.copy().view(np.int8)
 
     def _observation(self, flat: Array) -> Any:
         return flat if self._is_flat else as_parts(self.layout, flat)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from playing import Dealer, Drawing, Trace, check_same, games_of, trace
+from playing import Dealer, Trace, check_same, games_of, trace
 from positions import BRAWL, JOURNEY
 from retinue.agents.registry import make_agent
 from retinue.envs.actions import ENCODINGS
@@ -16,7 +16,6 @@ from retinue.envs.game import engine
 from retinue.envs.game.events import SILENT
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import ROLL, Record, state_to_json
-from retinue.envs.parallel import MAX_THREADS
 
 RACER, RANDOM, SPREAD = (make_agent(name, JOURNEY) for name in ("racer", "random", "spread"))
 EVERY_ENCODING = pytest.mark.parametrize("encoding", ENCODINGS)
@@ -86,21 +85,6 @@ def test_games_that_are_not_there_are_refused(indices: Any) -> None:
     with pytest.raises(IndexError, match="games are"):
         batch.start(np.array(indices), [1])
     assert batch.save_matches() == before
-
-
-@pytest.mark.parametrize("threads", [1, min(2, MAX_THREADS)])
-@EVERY_ENCODING
-def test_what_is_seen_is_written_to_copies_too(encoding: str, threads: int) -> None:
-    batch = new_batch(40, encoding=encoding, threads=threads, opponents=[RACER, Drawing()])
-    size, mask_size = batch.layout.size, batch.encoding.mask_size
-    copies = (np.full((40, size), 9, np.float32), np.full((40, mask_size), 9, np.uint8))
-    batch.copies = copies
-    batch.reset(0)
-    deal = Dealer(batch.encoding, 1, range(40))
-    for _ in range(40):
-        assert np.array_equal(copies[0], batch.observations)
-        assert np.array_equal(copies[1], batch.masks)
-        batch.step(deal(batch.masks))
 
 
 # --- Who plays

@@ -26,6 +26,8 @@ from retinue.envs.common import OBSERVATIONS
 from retinue.envs.game.ruleset import MODES
 from retinue.envs.game.state import OVER
 from retinue.envs.gym_env import RetinueEnv
+from retinue.envs.render import BoardPicture
+from retinue.envs.render_text import SEAT_WORDS
 
 IDS = {mode: f"retinue/{mode.capitalize()}-v0" for mode in MODES}
 EVERY_ENCODING = pytest.mark.parametrize("encoding", ENCODINGS)
@@ -297,6 +299,28 @@ def test_the_board_as_a_picture() -> None:
     assert {(picture.dtype, picture.ndim) for picture in pictures} == {(np.dtype(np.uint8), 3)}
     assert len({picture.tobytes() for picture in pictures}) == 3
     env.close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_whole_matches_are_drawn_with_their_last_moves(mode: str) -> None:
+    drawn, told = (
+        new_env(mode=mode, encoding="turn", render_mode=kind) for kind in ("rgb_array", "ansi")
+    )
+    dealer = Dealer(drawn.batch.encoding, 3, [0])
+    plain, pictures, terminated = BoardPicture(drawn.ruleset), [], False
+    drawn.reset(seed=2)
+    told.reset(seed=2)
+    while not terminated:
+        action = dealer(drawn.action_masks()[None])[0]
+        terminated = drawn.step(action)[2]
+        told.step(action)
+        picture, text = drawn.render(), told.render()
+        move = drawn.batch.last_move(0)
+        assert move is not None
+        assert f"Last, {SEAT_WORDS[move[0]['seat']]}: " in text
+        assert not np.array_equal(picture, plain.draw(drawn.game, drawn.batch.turns[0]))
+        pictures.append(picture.tobytes())
+    assert len(set(pictures)) == len(pictures) >= 20
 
 
 def test_a_window_opens_and_closes() -> None:

@@ -9,7 +9,7 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from retinue.envs.game.state import GAME, TURN
-from retinue.envs.kernels import SLOT
+from retinue.envs.kernels import OUTCOME, SLOT
 from retinue.envs.observation import OBSERVATION_VERSION
 from retinue.training.config import TrainConfig
 from retinue.training.run_folder import RunError
@@ -19,7 +19,7 @@ from retinue.training.sb3_vec_env import RetinueVecEnv
 def stamp(config: TrainConfig, environment: RetinueVecEnv) -> dict[str, Any]:
     """Return what a run must have in common with a checkpoint to go on from it, as plain data."""
     ruleset = environment.batch.ruleset
-    layout = repr([array.descr for array in (GAME, TURN, SLOT)])
+    layout = repr([array.descr for array in (GAME, TURN, SLOT, OUTCOME)])
     return {
         "mode": ruleset.mode,
         "rules": ruleset.digest,
