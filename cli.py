@@ -141,8 +141,8 @@ def replay(
         tuple[int, Path] | None,
         typer.Option(metavar="N OUT", help="Draw the position after N turns: .png."),
     ] = None,
-    fps: Annotated[float, typer.Option(help="Turns a second in a video.")] = 3.0,
-    size: Annotated[int, typer.Option(help="Width of what is drawn, in pixels.")] = 720,
+    fps: Annotated[float | None, typer.Option(help="Of a video, in turns; by default 3.")] = None,
+    size: Annotated[int | None, typer.Option(help="Pixels wide; by default 720.")] = None,
 ) -> None:
     """Show a recorded match turn by turn or draw it, or verify many."""
     from retinue.envs.game.record import MatchReplay, RecordError
@@ -152,6 +152,8 @@ def replay(
 
     if verify + (video is not None) + (frame is not None) > 1:
         raise typer.BadParameter("give one of --verify, --video and --frame")
+    if (fps is not None and not video) or (size is not None and not (video or frame)):
+        raise typer.BadParameter("--fps goes with --video, --size with --video or --frame")
     found = find_records(files)
     if verify:
         with progress_bar("records") as on_progress:
@@ -164,12 +166,12 @@ def replay(
     if len(found) > 1:
         raise typer.BadParameter(f"{len(found)} records; one is shown at a time, or --verify them")
     try:
-        match = MatchReplay(found[0])
+        match, width = MatchReplay(found[0]), 720 if size is None else size
         if frame is not None:
-            write_frame(match, *frame, size)
+            write_frame(match, *frame, width)
         elif video is not None:
             with progress_bar("turns") as on_progress:
-                write_video(match, video, fps, size, on_progress)
+                write_video(match, video, 3.0 if fps is None else fps, width, on_progress)
         else:
             for text in tell(match, with_board=board):
                 print(text)

@@ -4,10 +4,10 @@ Importing this lets environments take agents by their names.
 """
 
 from retinue.agents.registry import make_agent
-from retinue.envs import register
+from retinue.envs import register_environments
 from retinue.envs.opponents import set_resolver
 
 set_resolver(make_agent)
-register(
+register_environments(
     "retinue.agents.environments:RetinueEnv", "retinue.agents.environments:RetinueVectorEnv"
 )

@@ -3,7 +3,7 @@
 import gymnasium
 
 
-def register(scalar: str, vector: str) -> None:
+def register_environments(scalar: str, vector: str) -> None:
     """Register the environments, or register them anew, to be made by classes ``module:name``."""
     for mode in ("Journey", "Brawl"):
         name = f"retinue/{mode}-v0"
@@ -16,4 +16,4 @@ def register(scalar: str, vector: str) -> None:
         )
 
 
-register("retinue.envs.gym_env:RetinueEnv", "retinue.envs.vector_env:RetinueVectorEnv")
+register_environments("retinue.envs.gym_env:RetinueEnv", "retinue.envs.vector_env:RetinueVectorEnv")

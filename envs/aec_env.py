@@ -14,20 +14,18 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from retinue.envs.actions import Encoding
+from retinue.envs.checks import checked_seed
 from retinue.envs.common import (
     OPTIONS,
     RENDER_FPS,
     Display,
-    as_parts,
+    MaskForm,
+    ObservationForm,
     make_batch,
-    observation_space,
+    start_match,
 )
 from retinue.envs.game.board import SEAT_NAMES
-from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset
-
-ONLY = np.zeros(1, np.int64)
-"""The index of the environment's one match."""
 
 
 class RetinueAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc] # PettingZoo ships no types
@@ -101,25 +99,24 @@ class RetinueAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc] # PettingZoo s
             "is_parallelizable": False,
         }
         self.render_mode = render_mode
-        self._display = Display(self.ruleset, render_mode, self.metadata["render_modes"])
+        modes = self.metadata["render_modes"]
+        self._display = Display(self.ruleset, render_mode, modes, "env()")
         self.possible_agents = list(SEAT_NAMES)
         self.agents: list[str] = []
         self.action_spaces = {
             agent: self.batch.encoding.action_space() for agent in self.possible_agents
         }
+        self._observed = ObservationForm(self.layout, observation)
+        self._masked = MaskForm(self.batch.encoding)
         self.observation_spaces = {
             agent: spaces.Dict(
                 {
-                    "observation": observation_space(self.layout, observation),
+                    "observation": self._observed.space(),
                     "action_mask": _mask_space(self.batch.encoding),
                 }
             )
             for agent in self.possible_agents
         }
-        self._is_flat = observation == "flat"
-        ends = np.cumsum(self.batch.encoding.nvec).tolist()
-        self._parts = [slice(*part) for part in zip([0, *ends], ends)]
-        self._is_seeded = False
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Return an agent's space, always the same object."""
@@ -138,16 +135,12 @@ class RetinueAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc] # PettingZoo s
                 checker passes some.
 
         Raises:
-            ValueError: ``seats`` or ``opponents`` are given, options of the other environments.
+            ValueError: the seed is no integer or negative, or ``seats`` or ``opponents`` are given,
+                options of the other environments; nothing starts.
         """
         _check(options)
-        if seed is not None:
-            self.batch.reset(seed)
-        elif self._is_seeded:
-            self.batch.start_next(ONLY)
-        else:
-            self.batch.reset(np.random.default_rng().integers(1 << SEED_BITS))
-        self._is_seeded = True
+        seed = None if seed is None else checked_seed(seed)
+        start_match(self.batch, seed, np.random.default_rng())
         self.agents = list(self.possible_agents)
         self.agent_selection = self.agents[self.batch.seats[0]]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -194,20 +187,12 @@ class RetinueAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc] # PettingZoo s
         batch, seat = self.batch, self.possible_agents.index(agent)
         is_last = batch.seats[0] == seat
         flat = batch.observations[0].copy() if is_last else batch.look(0, seat)
-        if is_last and not batch.terminated[0]:
-            mask = batch.masks[0].astype(np.int8)
-        else:
-            mask = np.zeros(batch.encoding.mask_size, np.int8)
-        return {
-            "observation": flat if self._is_flat else as_parts(self.layout, flat),
-            "action_mask": tuple(mask[part] for part in self._parts) if self._parts[1:] else mask,
-        }
+        may_act = is_last and not batch.terminated[0]
+        mask = batch.masks[0] if may_act else np.zeros(batch.encoding.mask_size, np.bool_)
+        return {"observation": self._observed(flat), "action_mask": self._masked(mask)}
 
     def render(self) -> Any:
         """Return the board as text or picture, uint8 ``(height, width, 3)``; None for a window."""
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() was called without a render_mode: pass one to env()")
-            return None
         return self._display.draw(self.batch)
 
     def close(self) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from retinue.envs.actions import Encoding
-from retinue.envs.game.dice import SEED_BITS
+from retinue.envs.checks import checked_actions, checked_games, checked_seeds
+from retinue.envs.game.board import SEATS
 from retinue.envs.game.engine import LEGAL, IllegalTurn, explain
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import GAME, TURN, Record
@@ -64,7 +65,7 @@ class Batch:
         illegal: bool ``(n,)``: the action just taken was not legal (see ``envs.actions``).
         seats: int32 ``(n,)``, the seat whose decision is due, or that decided last.
         control: int32 ``(n, 4)``, -1 where the caller sits, else the index in ``opponents``.
-        seats_played: how many seats of each match are the caller's.
+        seats_played: how many seats of each match are the caller's, as constructed.
         final_totals, final_places: int64 and int32 ``(n, 4)``, of matches that have ended.
 
     Args:
@@ -118,7 +119,7 @@ class Batch:
         self.threads = limit if threads is None else threads
         self._on_turns = on_turns
         self._rng = np.random.default_rng()
-        self._has_begun = False
+        self.has_begun = False
         self._is_stuck = False
         self._has_ends = False  # whether there may be a match that is over
         self._all = np.arange(num_games)
@@ -169,14 +170,15 @@ class Batch:
         Raises:
             ValueError: they come from a batch of another size or another version.
         """
-        *arrays, chance = matches
+        *arrays, saved_chance = matches
+        chance = json.loads(saved_chance)
         mine = self._kept_arrays()
         if [array.nbytes for array in mine] != [len(saved) for saved in arrays]:
             raise ValueError("the saved matches are of another batch size or version")
         for array, saved in zip(mine, arrays, strict=True):
             array[:] = np.frombuffer(saved, array.dtype)
-        self._rng.bit_generator.state = json.loads(chance)
-        self._has_begun = True
+        self._rng.bit_generator.state = chance
+        self.has_begun = True
         self._is_stuck = self._has_failed()
         self._has_ends = bool(self.terminated.any())
 
@@ -185,7 +187,7 @@ class Batch:
         return {
             "arguments": self._arguments,
             "matches": self.save_matches(),
-            "has_begun": self._has_begun,
+            "has_begun": self.has_begun,
             "modules": self._modules_of_names(),
         }
 
@@ -202,7 +204,7 @@ class Batch:
             arguments = {**arguments, "threads": min(arguments["threads"], MAX_THREADS)}
         self.__init__(**arguments)  # type: ignore[misc]
         self.load_matches(state["matches"])
-        self._has_begun = state["has_begun"]
+        self.has_begun = state["has_begun"]
 
     @property
     def seeds(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -215,10 +217,16 @@ class Batch:
         Args:
             seed: an integer: game ``i``'s first match has the dice of ``seed + i``; or one for each
                 game, integers ``(n,)``. Taken mod 2**53; later matches' seeds are derived from it.
+
+        Raises:
+            ValueError: there is not one seed for each game; nothing starts.
         """
-        seeds = list(seed) if np.ndim(seed) else [int(seed) + i for i in range(self.num_games)]
-        self._rng = np.random.default_rng(int(seeds[0]) % (1 << SEED_BITS))
-        self.start(self._all, seeds)
+        if np.ndim(seed) == 0:
+            first = operator.index(seed)
+            seed = [first + index for index in range(self.num_games)]
+        seeds = checked_seeds(seed, self.num_games)
+        self._rng = np.random.default_rng(seeds[0])
+        self._start(self._all, seeds)
 
     def start(self, indices: Indices, seeds: Any) -> None:
         """Start in some games a match of given dice, from whose seed later matches' are derived.
@@ -228,13 +236,17 @@ class Batch:
             seeds: integers ``(m,)``, taken mod 2**53.
 
         Raises:
-            IndexError: there is no such game.
+            IndexError: there is no such game, or one stands twice.
+            ValueError: there is not one seed for each game.
         """
-        chosen = self._checked(indices)
-        self._slots["base_seed"][chosen] = [int(seed) % (1 << SEED_BITS) for seed in seeds]
-        self._slots["episode"][chosen] = 0
-        self._has_begun = True
-        self.start_next(chosen)
+        chosen = checked_games(indices, self.num_games)
+        self._start(chosen, checked_seeds(seeds, len(chosen)))
+
+    def _start(self, indices: Indices, seeds: list[int]) -> None:
+        self._slots["base_seed"][indices] = seeds
+        self._slots["episode"][indices] = 0
+        self.has_begun = True
+        self.start_next(indices)
 
     def play_out(self, seeds: Any, control: Any) -> None:
         """Play one whole match in every game, all seats by agents (``seats`` is ``"none"``).
@@ -264,18 +276,22 @@ class Batch:
             opponents: for each of them one or more of the batch's own opponents.
 
         Raises:
-            IndexError: there is no such game.
-            ValueError: what is given does not fit; nothing is changed.
+            IndexError: there is no such game, or one stands twice.
+            ValueError: what is given does not fit, or the batch's caller has no seat; nothing is
+                changed.
         """
-        chosen = self._checked(indices)
+        chosen = checked_games(indices, self.num_games)
+        if not self.seats_played:
+            raise ValueError(f'with seats="{NONE}" play_out says who plays')
         count, given = len(chosen), self._arguments["opponents"]
-        taken_from = [] if opponents is None else pools(opponents, count, given)
+        taken_from = None if opponents is None else pools(opponents, count, given)
         if seats is not None:
             masks = seat_masks(seats, count, has_opponents=bool(given))
             self._slots["seats"][chosen] = masks
-        for index, pool in zip(chosen, taken_from, strict=False):
-            self._slots["opponents"][index] = len(pool)
-            self._slots["pool"][index, : len(pool)] = pool
+        if taken_from is not None:
+            for index, pool in zip(chosen, taken_from, strict=True):
+                self._slots["opponents"][index] = len(pool)
+                self._slots["pool"][index, : len(pool)] = pool
 
     def start_next(self, indices: Indices) -> None:
         """Start the next match in the games ``indices``, integers ``(m,)``, each once.
@@ -284,20 +300,10 @@ class Batch:
             IndexError: there is no such game.
             RuntimeError: :meth:`reset` was never called.
         """
-        chosen = self._checked(indices)
+        chosen = checked_games(indices, self.num_games)
         if self._last_moves is not None:
             self._last_moves.forget(chosen)
         self._serve(chosen, RESET)
-
-    def _checked(self, indices: Any) -> Indices:
-        chosen = np.asarray(indices)
-        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
-            raise IndexError(
-                f"games are chosen by integers (m,), not {chosen.dtype} {chosen.shape}"
-            )
-        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.num_games:
-            raise IndexError(f"games are 0 to {self.num_games - 1}")
-        return chosen.astype(np.int64, copy=False)
 
     def step(self, actions: Any, indices: Indices | None = None) -> int:
         """Take one action in every game and play on to the caller's next decision.
@@ -309,30 +315,20 @@ class Batch:
             indices: integers ``(m,)``, the games that count, each once; by default all.
 
         Returns:
-            How many matches ended: those where ``terminated`` is true.
+            How many matches ended in this call.
 
         Raises:
             ValueError: the actions have another shape.
             IllegalTurn: an opponent chose an illegal turn; the message names it.
             RuntimeError: a match is over, or an opponent failed before; nothing is played.
         """
-        taken = np.asarray(actions)
-        if taken.ndim == 1:
-            taken = taken[:, None]
-        if taken.shape != self._actions.shape or taken.dtype.kind not in "iu":
-            shape = self._actions.shape[: 1 if self._parts == 1 else 2]
-            raise ValueError(
-                f"actions must be integers of shape {shape}, "
-                f"not {taken.dtype} of shape {np.shape(actions)}"
-            )
+        taken = checked_actions(actions, self.num_games, self._parts)
         if self._is_stuck:
-            raise RuntimeError(
-                "an opponent failed or was interrupted in its turn: start the next matches first"
-            )
-        chosen = self._all if indices is None else self._checked(indices)
+            raise RuntimeError("an opponent failed in its turn: start the next match (reset) first")
+        chosen = self._all if indices is None else checked_games(indices, self.num_games)
         if self._has_ends and (over := self.terminated[chosen]).any():
             raise RuntimeError(
-                f"the match in game {chosen[over][0]} is over; start its next one first"
+                f"the match in game {chosen[over][0]} is over: start the next one (reset) first"
             )
         self._actions[:] = taken
         if self._last_moves is not None:
@@ -347,7 +343,13 @@ class Batch:
         return None if self._last_moves is None else self._last_moves.of(index)
 
     def look(self, index: int, seat: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Return how a game looks to a seat that has nothing to decide, float32 ``(size,)``."""
+        """Return how a game looks to a seat that has nothing to decide, float32 ``(size,)``.
+
+        Raises:
+            ValueError: there is no such seat.
+        """
+        if not 0 <= seat < SEATS:
+            raise ValueError(f"seat {seat} is not one of 0, 1, 2, 3")
         memory = copy_of(self._memory, [index])
         slots, outcomes = memory[2:4]
         outcomes["acting"] = seat
@@ -361,7 +363,7 @@ class Batch:
         Returns:
             How many matches ended.
         """
-        if not self._has_begun:
+        if not self.has_begun:
             raise RuntimeError("the batch has no matches yet: call reset first")
         # Should an agent fail, its games stop in its turn, which is not the caller's to play.
         was_stuck, self._is_stuck = self._is_stuck, True

@@ -4,23 +4,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
 from retinue.envs.game.board import SEATS
+from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset, load_ruleset
 from retinue.envs.observation import Layout
 from retinue.envs.opponents import Opponent
 from retinue.envs.render import BoardPicture, LastMove, Window, render_text
 from retinue.envs.rewards import Reward
-from retinue.envs.seating import ANY
+from retinue.envs.seating import ANY, as_list
 
 OBSERVATIONS: Final = ("flat", "dict")
 OPTIONS: Final = ("seats", "opponents")
 """What ``reset(options=...)`` takes."""
 RENDER_FPS: Final = 4
-NO_RENDER_MODE: Final = "render() was called without a render_mode: pass one to gymnasium.{}()"
+ONLY: Final = np.zeros(1, np.int64)
+"""The index of an environment's only match."""
 
 Opponents = Sequence[Opponent | str] | Opponent | str | None
 
@@ -57,9 +61,7 @@ def make_batch(
     Raises:
         ValueError: an argument is out of its range.
     """
-    given: list[Any] = [opponents]
-    if opponents is None or isinstance(opponents, list | tuple):
-        given = list(opponents or ())
+    given = as_list(opponents)
     if seats is None:
         seats = ANY if given else range(SEATS)
     batch = Batch(
@@ -75,28 +77,58 @@ def make_batch(
     return batch
 
 
-def observation_space(layout: Layout, observation: str) -> spaces.Space[Any]:
-    """Return the space of one observation, ``"flat"`` or ``"dict"``.
+class ObservationForm:
+    """How one observation is given: ``"flat"`` as a vector, ``"dict"`` as its named parts.
 
     Raises:
         ValueError: it is neither.
     """
-    if observation == "flat":
-        return layout.flat_space()
-    if observation not in OBSERVATIONS:
-        known = " or ".join(OBSERVATIONS)
-        raise ValueError(f"unknown observation {observation!r}: use {known}")
-    return spaces.Dict(
-        [
-            (each.name, spaces.Box(each.low, each.high, (each.size,), np.float32))
-            for each in layout.sections
-        ]
-    )
+
+    def __init__(self, layout: Layout, form: str) -> None:
+        if form not in OBSERVATIONS:
+            raise ValueError(f"unknown observation {form!r}: use {' or '.join(OBSERVATIONS)}")
+        self._sections = None if form == "flat" else layout.sections
+        self._flat_space = layout.flat_space()
+
+    def space(self) -> spaces.Space[Any]:
+        """Return the space of one observation."""
+        if self._sections is None:
+            return self._flat_space
+        return spaces.Dict(
+            [
+                (each.name, spaces.Box(each.low, each.high, (each.size,), np.float32))
+                for each in self._sections
+            ]
+        )
+
+    def __call__(self, flat: np.ndarray[Any, Any]) -> Any:
+        """Return flat observations ``(..., size)`` in this form; parts are views of them."""
+        if self._sections is None:
+            return flat
+        return {each.name: flat[..., each.slice] for each in self._sections}
 
 
-def as_parts(layout: Layout, flat: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """Return flat observations ``(..., size)`` as the named vectors of a ``"dict"`` one."""
-    return {each.name: flat[..., each.slice] for each in layout.sections}
+class MaskForm:
+    """How one mask is given: int8, for ``turn`` a tuple of its parts, as ``sample`` takes them."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        ends = np.cumsum(encoding.nvec).tolist()
+        self._parts = [slice(*part) for part in zip([0, *ends], ends)]
+
+    def __call__(self, mask: np.ndarray[Any, Any]) -> Any:
+        """Return a mask, bool ``(mask_size,)``, in this form."""
+        numbers = mask.astype(np.int8)
+        if len(self._parts) == 1:
+            return numbers
+        return tuple(numbers[part] for part in self._parts)
+
+
+def start_match(batch: Batch, seed: int | None, rng: np.random.Generator) -> None:
+    """Start a batch's only match: a seed's, or the next one; the first is drawn by ``rng``."""
+    if seed is None and batch.has_begun:
+        batch.start_next(ONLY)
+    else:
+        batch.reset(rng.integers(1 << SEED_BITS) if seed is None else seed)
 
 
 def checked_options(options: dict[str, Any] | None) -> dict[str, Any]:
@@ -119,16 +151,20 @@ class Display:
         ruleset: the rules of the matches.
         render_mode: ``"ansi"``, ``"rgb_array"``, ``"human"`` or None.
         known: the modes that the environment knows.
+        maker: the function to which a mode is given.
 
     Raises:
         ValueError: the mode is not among them.
     """
 
-    def __init__(self, ruleset: Ruleset, render_mode: str | None, known: Sequence[str]) -> None:
+    def __init__(
+        self, ruleset: Ruleset, render_mode: str | None, known: Sequence[str], maker: str
+    ) -> None:
         if render_mode is not None and render_mode not in known:
             raise ValueError(f"unknown render_mode {render_mode!r}: use {', '.join(known)}")
         self.mode = render_mode
         self._ruleset = ruleset
+        self._maker = maker
         self._picture: BoardPicture | Window | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,7 +172,15 @@ class Display:
         return {**vars(self), "_picture": None}
 
     def draw(self, batch: Batch, index: int = 0) -> Any:
-        """Return a game's board as text or picture, uint8 ``(height, width, 3)``; show a window."""
+        """Return a game's board as text or picture, uint8 ``(height, width, 3)``, or show it.
+
+        Without a mode it warns and returns None.
+        """
+        if self.mode is None:
+            gymnasium.logger.warn(
+                f"render() was called without a render_mode: pass one to {self._maker}"
+            )
+            return None
         game, turn = batch.games[index], batch.turns[index]
         move = batch.last_move(index)
         last = None if move is None else LastMove(*move)

@@ -11,23 +11,21 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from retinue.envs.checks import checked_seed
 from retinue.envs.common import (
-    NO_RENDER_MODE,
+    ONLY,
     RENDER_FPS,
     Display,
+    MaskForm,
+    ObservationForm,
     Opponents,
-    as_parts,
     checked_options,
     make_batch,
-    observation_space,
+    start_match,
 )
-from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import Record
 from retinue.envs.kernels import CALLER
-
-ONLY = np.zeros(1, np.int64)
-"""The index of the environment's one match."""
 
 
 class RetinueEnv(gymnasium.Env[Any, Any]):
@@ -102,11 +100,11 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         self.layout = self.batch.layout
         self.render_mode = render_mode
         self.action_space = self.batch.encoding.action_space()
-        self.observation_space = observation_space(self.layout, observation)
-        self._is_flat = observation == "flat"
-        self._parts = np.cumsum(self.batch.encoding.nvec)[:-1]
-        self._display = Display(self.ruleset, render_mode, self.metadata["render_modes"])
-        self._is_seeded = False
+        self._observed = ObservationForm(self.layout, observation)
+        self._masked = MaskForm(self.batch.encoding)
+        self.observation_space = self._observed.space()
+        modes = self.metadata["render_modes"]
+        self._display = Display(self.ruleset, render_mode, modes, "gymnasium.make()")
 
     @property
     def game(self) -> Record:
@@ -124,18 +122,15 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
                 constructor's) say who plays from now on, later matches included.
 
         Raises:
-            ValueError: an option is unknown or does not fit.
+            ValueError: the seed is no integer or negative, or an option is unknown or does not fit;
+                nothing starts.
+            IllegalTurn: an opponent chose an illegal turn; the message names it.
         """
         given = checked_options(options)
-        super().reset(seed=seed)
+        seed = None if seed is None else checked_seed(seed)
         self.batch.arrange(ONLY, **{name: [value] for name, value in given.items()})
-        if seed is not None:
-            self.batch.reset(seed)
-        elif not self._is_seeded:
-            self.batch.reset(int(self.np_random.integers(1 << SEED_BITS)))
-        else:
-            self.batch.start_next(ONLY)
-        self._is_seeded = True
+        super().reset(seed=seed)
+        start_match(self.batch, seed, self.np_random)
         self._display.show(self.batch)
         return self._observation(), self._info()
 
@@ -145,7 +140,9 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         An action that the mask forbids means the most passive legal one (``retinue.envs.actions``).
 
         Raises:
-            RuntimeError: the match is over; call ``reset`` first.
+            RuntimeError: the match is over, an opponent failed before, or ``reset`` was never
+                called; nothing is played.
+            IllegalTurn: an opponent chose an illegal turn; the message names it.
         """
         ended = self.batch.step(np.asarray(action).reshape(1, -1))
         reward = float(self.batch.rewards[0])
@@ -162,16 +159,12 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         return masks
 
     def _observation(self) -> Any:
-        flat = self.batch.observations[0].copy()
-        if self._is_flat:
-            return flat
-        return as_parts(self.layout, flat)
+        return self._observed(self.batch.observations[0].copy())
 
     def _info(self) -> dict[str, Any]:
-        mask = self.batch.masks[0].astype(np.int8)
         return {
             "seat": int(self.batch.seats[0]),
-            "action_mask": tuple(np.split(mask, self._parts)) if len(self._parts) else mask,
+            "action_mask": self._masked(self.batch.masks[0]),
             "rewards": self.batch.seat_rewards[0].copy(),
             "illegal_action": bool(self.batch.illegal[0]),
         }
@@ -183,9 +176,6 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
 
     def render(self) -> Any:
         """Return the board as text or picture, uint8 ``(height, width, 3)``; None for a window."""
-        if self.render_mode is None:
-            gymnasium.logger.warn(NO_RENDER_MODE.format("make"))
-            return None
         return self._display.draw(self.batch)
 
     def close(self) -> None:

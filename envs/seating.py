@@ -28,13 +28,13 @@ def seat_mask(seats: int | Sequence[int] | str) -> int:
     """
     if isinstance(seats, str):
         if seats not in (ANY, NONE):
-            raise ValueError(f'seats must be seat numbers, "{ANY}" or "{NONE}", not {seats!r}')
+            raise ValueError(f'seats must be seat numbers or "{ANY}", not {seats!r}')
         return ANY_SEAT if seats == ANY else NO_SEAT
-    chosen = list(seats) if isinstance(seats, Iterable) else [seats]
     mask = 0
-    for seat in chosen:
-        if type(seat) is bool or not hasattr(seat, "__index__") or seat not in range(SEATS):
-            raise ValueError(f"seat {seat!r} is not one of 0, 1, 2, 3")
+    for each in np.atleast_1d(np.asarray(seats, object)).tolist():
+        if type(each) is bool or not hasattr(each, "__index__") or int(each) not in range(SEATS):
+            raise ValueError(f"seat {each!r} is not one of 0, 1, 2, 3")
+        seat = int(each)
         if (mask >> seat) & 1:
             raise ValueError(f"seat {seat} stands twice in seats")
         mask |= 1 << seat
@@ -110,7 +110,7 @@ def per_game(values: Any, name: str, count: int) -> list[Any]:
 
 
 def _find_agents(wanted: Any, given: Sequence[Opponent | str]) -> list[int]:
-    chosen = list(wanted) if isinstance(wanted, list | tuple | np.ndarray) else [wanted]
+    chosen = as_list(wanted)
     if not 1 <= len(chosen) <= MAX_OPPONENTS:
         raise ValueError(f"opponents must name 1 to {MAX_OPPONENTS} agents, not {len(chosen)}")
     found = []
@@ -121,6 +121,13 @@ def _find_agents(wanted: Any, given: Sequence[Opponent | str]) -> list[int]:
             raise ValueError(f"opponent {agent!r:.80} is not one of the environment's: {names}")
         found.append(places[0])
     return found
+
+
+def as_list(agents: Any) -> list[Any]:
+    """Return agents as a list: an agent, several, or None for nobody."""
+    if agents is None:
+        return []
+    return list(agents) if isinstance(agents, list | tuple | np.ndarray) else [agents]
 
 
 def _name(agent: Opponent | str) -> str:

@@ -4,7 +4,6 @@
 its arguments and examples.
 """
 
-import operator
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,18 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from retinue.envs.checks import checked_seed
 from retinue.envs.common import (
-    NO_RENDER_MODE,
     RENDER_FPS,
     Display,
+    ObservationForm,
     Opponents,
-    as_parts,
     checked_options,
     make_batch,
-    observation_space,
 )
 from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.kernels import MAX_GAMES
 from retinue.envs.parallel import copy_of_rows
 from retinue.envs.seating import per_game
 
@@ -93,8 +92,8 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         threads: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if type(num_envs) is bool or operator.index(num_envs) < 1:
-            raise ValueError(f"num_envs must be at least 1, not {num_envs}")
+        if type(num_envs) is not int or not 1 <= num_envs <= MAX_GAMES:
+            raise ValueError(f"num_envs must be an integer, 1 to {MAX_GAMES}, not {num_envs!r}")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {
             "render_modes": ["ansi", "rgb_array"],
@@ -119,14 +118,12 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         self.layout = self.batch.layout
         self.render_mode = render_mode
         self.single_action_space = self.batch.encoding.action_space()
-        self.single_observation_space = observation_space(self.layout, observation)
+        self._observed = ObservationForm(self.layout, observation)
+        self.single_observation_space = self._observed.space()
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._is_flat = observation == "flat"
-        self._display = Display(self.batch.ruleset, render_mode, self.metadata["render_modes"])
-        self._has_begun = False
-        self._flat: Array = self.batch.observations
-        self._masks: Array = self.batch.masks.view(np.int8)
+        modes = self.metadata["render_modes"]
+        self._display = Display(self.batch.ruleset, render_mode, modes, "gymnasium.make_vec()")
 
     def reset(
         self,
@@ -150,17 +147,16 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         chosen = np.flatnonzero(rows)
         arrangement = self._arrangement(given, chosen)
         seeds = self._seeds(seed)
+        self.batch.arrange(chosen, **arrangement)
         if seed is not None and np.ndim(seed) == 0:
             super().reset(seed=seeds[0])
-        self.batch.arrange(chosen, **arrangement)
         if rows.all() and None not in seeds:
             self.batch.reset(seeds)
         else:
             self._start(chosen, seeds)
-        self._has_begun = True
         self._look()
         info = self._info()
-        return self._observation(self._flat), info | _only(info, rows, but=DECISION)
+        return self._observed(self._flat), info | _only(info, rows, but=DECISION)
 
     def _rows(self, reset_mask: Any) -> Array:
         if reset_mask is None:
@@ -171,7 +167,7 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
                 f"reset_mask must be bool ({self.num_envs},) with a True, "
                 f"not {mask.dtype} {mask.shape} with {np.count_nonzero(mask)}"
             )
-        if not self._has_begun and not mask.all():
+        if not self.batch.has_begun and not mask.all():
             raise ValueError("the first reset starts every match: leave out reset_mask")
         return mask
 
@@ -184,17 +180,17 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         return arrangement
 
     def _seeds(self, seed: Any) -> list[int | None]:
-        if seed is None and self._has_begun:
+        if seed is None and self.batch.has_begun:
             return [None] * self.num_envs
         if seed is None:
             seed = int(self.np_random.integers(1 << SEED_BITS))
         if np.ndim(seed) == 0:
-            first = _checked_seed(seed)
+            first = checked_seed(seed)
             return [first + index for index in range(self.num_envs)]
         if len(seed) != self.num_envs:
             raise ValueError(f"{len(seed)} seeds are not one for each of {self.num_envs} matches")
-        seeds = [None if each is None else _checked_seed(each) for each in seed]
-        if not self._has_begun and None in seeds:
+        seeds = [None if each is None else checked_seed(each) for each in seed]
+        if not self.batch.has_begun and None in seeds:
             raise ValueError("the first reset needs a seed for every match, or none at all")
         return seeds
 
@@ -237,13 +233,13 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             if self.autoreset_mode is AutoresetMode.SAME_STEP:
                 info = self._restart(terminations, info)
         truncations = np.zeros(self.num_envs, np.bool_)
-        return self._observation(self._flat), rewards, terminations, truncations, info
+        return self._observed(self._flat), rewards, terminations, truncations, info
 
     def _restart(self, ended: Array, end_info: dict[str, Any]) -> dict[str, Any]:
         """Start the next matches where one ended; return ``info`` with the end of the last ones."""
         final_obs = np.full(self.num_envs, None, object)
         for index in np.flatnonzero(ended):
-            final_obs[index] = self._observation(self._flat[index].copy())
+            final_obs[index] = self._observed(self._flat[index].copy())
         final = {
             "final_obs": final_obs,
             "_final_obs": ended.copy(),
@@ -257,13 +253,12 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         return {**final, **self._info()}
 
     def _look(self) -> None:
-        """Take new copies of what is seen, unless the batch's own arrays will do."""
+        """Take new copies of what is seen, or the batch's own arrays."""
+        batch = self.batch
+        self._flat, self._masks = batch.observations, batch.masks.view(np.int8)
         if self.copy:
-            self._flat = copy_of_rows(self.batch.observations, self.batch.threads)
-            self._masks = self.batch.masks.copy().view(np.int8)
-
-    def _observation(self, flat: Array) -> Any:
-        return flat if self._is_flat else as_parts(self.layout, flat)
+            self._flat = copy_of_rows(self._flat, batch.threads)
+            self._masks = self._masks.copy()
 
     def _info(self) -> dict[str, Any]:
         """Return what is known of every decision that is due."""
@@ -275,7 +270,7 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             "illegal_action": batch.illegal.copy(),
         }
         known = np.ones(self.num_envs, np.bool_)
-        return info | {f"_{name}": known for name in info}
+        return info | {f"_{name}": known.copy() for name in info}
 
     def _with_ends(self, info: dict[str, Any], ended: Array) -> dict[str, Any]:
         """Return ``info`` with what is known of the matches that have ended."""
@@ -294,8 +289,7 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
     def render(self) -> Any:
         """Return every match's board, a tuple of texts or of pictures uint8 ``(h, w, 3)``."""
         if self.render_mode is None:
-            gymnasium.logger.warn(NO_RENDER_MODE.format("make_vec"))
-            return None
+            return self._display.draw(self.batch)
         return tuple(self._display.draw(self.batch, index) for index in range(self.num_envs))
 
 
@@ -307,13 +301,3 @@ def _only(info: dict[str, Any], rows: Array, but: Sequence[str] = ()) -> dict[st
             shown[name] = value.copy()
             shown[name][~rows] = 0
     return shown
-
-
-def _checked_seed(seed: Any) -> int:
-    try:
-        number = operator.index(seed)
-    except TypeError as error:
-        raise ValueError(f"seed {seed!r} is not an integer") from error
-    if number < 0:
-        raise ValueError(f"seed {number} is negative")
-    return number

@@ -79,7 +79,7 @@ def write_tables(
     *,
     overwrite: bool = False,
 ) -> Tables:
-    """Write ``matches`` and ``turns`` of records to a folder, both whole or neither.
+    """Write ``matches`` and ``turns`` of records to a folder; none takes its name half-written.
 
     Args:
         records: match records; a file that stands there twice counts once.
@@ -92,7 +92,9 @@ def write_tables(
         RecordError: a record is damaged; the message names it, the line and what is wrong.
         OSError: the folder or a file cannot be written, or a table is there already.
     """
-    records = list({path.resolve(): path for path in reversed(records)}.values())[::-1]
+    unique: dict[Path, Path] = {}
+    for path in records:
+        unique.setdefault(path.resolve(), path)
     first, second = targets = tuple(folder / f"{name}.{table_format}" for name in TABLES)
     for target in targets:
         if target.is_dir() or (target.exists() and not overwrite):
@@ -106,11 +108,11 @@ def write_tables(
             for draft, columns in zip(drafts, TABLES.values(), strict=True)
         )
         in_progress = 0
-        for done, path in enumerate(records, start=1):
+        for done, path in enumerate(unique.values(), start=1):
             replay = MatchReplay(path)
-            matches.add(_rows(replay, turns))
+            matches.add(_match_row(replay, turns))
             in_progress += replay.result is None
-            on_progress(done, len(records))
+            on_progress(done, len(unique))
     return Tables(first, second, matches.rows, turns.rows, in_progress)
 
 
@@ -180,8 +182,8 @@ def _by_seat(name: str, values: Sequence[Any]) -> Row:
 # --- A row a match
 
 
-def _rows(replay: MatchReplay, turns: _Table) -> Row:
-    """Replay a match, add its turns to their table and return its own row."""
+def _match_row(replay: MatchReplay, turns: _Table) -> Row:
+    """Replay a match and return its row; the rows of its turns are added to ``turns``."""
     header = replay.header
     record = _readable(str(replay.path))
     tallies: list[Counter[str]] = [Counter() for _ in SEAT_NAMES]
@@ -209,7 +211,7 @@ def _rows(replay: MatchReplay, turns: _Table) -> Row:
     }
 
 
-def _tally(tallies: Sequence["Counter[str]"], mover: int, row: Row) -> None:
+def _tally(tallies: Sequence[Counter[str]], mover: int, row: Row) -> None:
     """Add a turn to what each seat has done and suffered."""
     own = tallies[mover]
     own["turns"] += 1

@@ -252,5 +252,9 @@ def _write_mp4(draft: Path, frames: Iterator[Frame], width: int, height: int, fp
                 writer.send(pixels)
                 sent += 1
     # The writer does not tell how ffmpeg has ended.
-    if ffmpeg.count_frames_and_secs(path)[0] != sent:
+    try:
+        written = ffmpeg.count_frames_and_secs(path)[0]
+    except RuntimeError:  # what it left is no video at all
+        written = 0
+    if written != sent:
         raise VideoError("ffmpeg has not written the whole video; it says why above")

@@ -101,10 +101,7 @@ def trace(
         batch.step(deal(batch.masks))
         note("after", GOT)
         batch.start_next(np.flatnonzero(batch.terminated))
-    arrays = {name: np.array(values) for name, values in rows.items()}
-    # Until a match has ended its final rewards are those of the one before.
-    arrays["seat_rewards after"] *= arrays["terminated after"][..., None]
-    return arrays
+    return {name: np.array(values) for name, values in rows.items()}
 
 
 def env_trace(env: RetinueEnv, deal: Dealer, seed: int, decisions: int) -> Trace:
@@ -123,7 +120,7 @@ def env_trace(env: RetinueEnv, deal: Dealer, seed: int, decisions: int) -> Trace
         observation, reward, terminated, _, info = env.step(deal(mask[None])[0])
         note(after_rewards=reward, after_terminated=terminated, after_seats=info["seat"])
         note(after_illegal=info["illegal_action"], after_observations=observation)
-        note(after_seat_rewards=info["rewards"] if terminated else np.zeros(4))
+        note(after_seat_rewards=info["rewards"])
         if terminated:
             observation, info = env.reset()
     return {name: np.array(values) for name, values in rows.items()}
@@ -177,6 +174,17 @@ class Outside:
 
     def __init__(self, agent: Any) -> None:
         self.name, self.choose = agent.name, agent.choose
+
+
+class Cheat:
+    """Chooses a turn that does not exist."""
+
+    name, compiled = "cheat", None
+
+    def choose(self, view: Any, rng: np.random.Generator) -> Any:
+        turns = np.zeros(len(view.games), TURN)
+        turns["noble_steps"] = 9
+        return turns
 
 
 class Drawing:

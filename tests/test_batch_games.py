@@ -74,7 +74,7 @@ def test_seeds_may_be_given_for_each_game() -> None:
     assert not np.array_equal(batch.observations[0], batch.observations[1])
 
 
-@pytest.mark.parametrize("indices", [[3], [-1], [0.0], [[0]]], ids=str)
+@pytest.mark.parametrize("indices", [[3], [-1], [0.0], [[0]], [1, 0, 1]], ids=str)
 def test_games_that_are_not_there_are_refused(indices: Any) -> None:
     batch = new_batch(3)
     batch.reset(0)
@@ -84,7 +84,24 @@ def test_games_that_are_not_there_are_refused(indices: Any) -> None:
             call(np.array(indices))
     with pytest.raises(IndexError, match="games are"):
         batch.start(np.array(indices), [1])
+    with pytest.raises(IndexError, match="games are"):
+        batch.arrange(np.array(indices), seats=[0] * len(indices))
     assert batch.save_matches() == before
+
+
+def test_seeds_that_are_not_one_for_each_game_are_refused() -> None:
+    batch = new_batch(3)
+    batch.reset(0)
+    before = batch.save_matches()
+    for seeds in ([5], [], [1, 2, 3, 4]):
+        with pytest.raises(ValueError, match=f"{len(seeds)} seeds are not one for each of 3"):
+            batch.reset(seeds)
+    with pytest.raises(ValueError, match="1 seeds are not one for each of 2"):
+        batch.start(np.array([0, 1]), [9])
+    for seed in (1.9, "3", [1, 2, 3.5]):
+        with pytest.raises(TypeError):
+            batch.reset(seed)
+    assert batch.save_matches() == before, "chance included"
 
 
 # --- Who plays
@@ -229,6 +246,22 @@ def test_a_game_looks_to_every_seat_as_on_its_turn_but_for_the_decision(encoding
         assert not seen["legal_guards"].any()
         assert not seen["plan" if encoding == "steps" else "rolls"].any()
     assert batch.save_matches() == before
+
+
+@pytest.mark.parametrize("seat", [-1, 4])
+def test_nobody_looks_from_a_seat_that_is_not_there(seat: int) -> None:
+    batch = new_batch(1)
+    batch.reset(0)
+    with pytest.raises(ValueError, match=f"seat {seat} is not one of 0, 1, 2, 3"):
+        batch.look(0, seat)
+
+
+def test_whole_matches_are_not_rearranged() -> None:
+    batch = new_batch(2, seats="none")
+    with pytest.raises(ValueError, match="play_out says who plays"):
+        batch.arrange(np.array([0]), seats=[0])
+    batch.play_out([1, 2], [0, 1, 0, 1])
+    assert batch.terminated.all()
 
 
 def test_games_of_a_trace_are_compared_at_all() -> None:

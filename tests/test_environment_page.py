@@ -25,14 +25,21 @@ def test_its_examples_run(snippet: str, capsys: pytest.CaptureFixture[str]) -> N
         assert capsys.readouterr().out.strip()
 
 
-@pytest.mark.parametrize("doorway", ["make(", "make_vec(", "aec_env", "MaskablePPO", "Categorical"])
-def test_every_doorway_has_an_example(doorway: str) -> None:
-    assert any(doorway in snippet for snippet in SNIPPETS)
+@pytest.mark.parametrize(
+    "interface", ["make(", "make_vec(", "aec_env", "MaskablePPO", "Categorical"]
+)
+def test_every_interface_has_an_example(interface: str) -> None:
+    assert any(interface in snippet for snippet in SNIPPETS)
 
 
 @pytest.mark.parametrize("environment", [RetinueEnv, RetinueVectorEnv, RetinueAECEnv])
 def test_it_names_every_argument(environment: Any) -> None:
-    rows = re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)
+    tables = TEXT.split("| argument | default | meaning |")[1:]
+    rows = [
+        name
+        for table in tables
+        for name in re.findall(r"^\| `(\w+)` \|", table.split("\n\n")[0], re.MULTILINE)
+    ]
     arguments = list(environment.__init__.__annotations__)
     assert [name for name in arguments if name not in (*rows, "mode", "return")] == []
 

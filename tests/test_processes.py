@@ -15,14 +15,13 @@ import pytest
 from gymnasium.vector import SyncVectorEnv
 
 import retinue.agents  # noqa: F401 - agents by name
-from playing import END, Dealer, Drawing, as_text
+from playing import END, Cheat, Dealer, Drawing, as_text
 from positions import JOURNEY
 from retinue.agents.registry import make_agent
 from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
 from retinue.envs.game.engine import IllegalTurn
 from retinue.envs.game.ruleset import load_ruleset
-from retinue.envs.game.state import TURN
 from retinue.envs.gym_env import RetinueEnv
 from retinue.envs.parallel import MAX_THREADS
 
@@ -102,17 +101,6 @@ def test_gymnasium_s_workers_play_whole_matches_as_plain_environments_do(
     assert shown[0] == shown[1]
     assert sum('"places"' in text for text, _ in shown[0]) >= 4, "two matches of each"
     workers.close()
-
-
-class Cheat:
-    """Chooses a turn that does not exist."""
-
-    name, compiled = "cheat", None
-
-    def choose(self, view: Any, rng: np.random.Generator) -> Any:
-        turns = np.zeros(len(view.games), TURN)
-        turns["noble_steps"] = 9
-        return turns
 
 
 # Gymnasium logs, as warnings, the error that it then raises.

@@ -17,6 +17,7 @@ from retinue.envs.actions import ENCODINGS
 from retinue.envs.common import OBSERVATIONS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.gym_env import RetinueEnv
+from retinue.envs.parallel import MAX_THREADS
 from retinue.envs.vector_env import RetinueVectorEnv
 
 NEXT_STEP, SAME_STEP, DISABLED = (
@@ -76,11 +77,12 @@ def play(env: RetinueVectorEnv, deal: Dealer, steps: int) -> Iterator[tuple[Any,
         yield env.step(deal(env.action_masks()))
 
 
-def compare(autoreset: AutoresetMode, games: int, steps: int, **arguments: Any) -> int:
+def compare(
+    autoreset: AutoresetMode, games: int, steps: int, threads: int = 1, **arguments: Any
+) -> int:
     """Play our vector and Gymnasium's side by side, compare everything; return ended matches."""
-    ours = RetinueVectorEnv(
-        games, arguments["rules"].mode, autoreset_mode=autoreset, threads=1, **arguments
-    )
+    mode = arguments["rules"].mode
+    ours = RetinueVectorEnv(games, mode, autoreset_mode=autoreset, threads=threads, **arguments)
     theirs = new_reference(games, autoreset, **arguments)
     check_same(ours.reset(seed=5), theirs.reset(seed=5))
     deal = Dealer(ours.batch.encoding, 1, range(games))
@@ -119,6 +121,11 @@ def test_every_argument_means_what_it_means_there(
     autoreset: AutoresetMode, arguments: dict[str, Any]
 ) -> None:
     assert compare(autoreset, 3, 300, rules=SHORT, **arguments) >= 6
+
+
+@EVERY_AUTORESET
+def test_several_threads_give_the_same(autoreset: AutoresetMode) -> None:
+    assert compare(autoreset, 7, 150, threads=MAX_THREADS, rules=SHORT, **LINE_UP) >= 7
 
 
 def test_illegal_actions_are_told_and_mean_the_same() -> None:
@@ -361,6 +368,12 @@ def test_without_copies_the_next_step_overwrites_and_the_numbers_are_the_same() 
         check_same(result, copying.step(again(copying.action_masks())))
         assert np.shares_memory(result[0], observations)
         assert np.shares_memory(result[4]["action_mask"], info["action_mask"])
+
+
+@pytest.mark.parametrize("games", [0, -1, 1.5, True, 2**21])
+def test_numbers_of_matches_that_cannot_be_are_refused(games: Any) -> None:
+    with pytest.raises(ValueError, match=re.escape("num_envs must be an integer, 1 to")):
+        RetinueVectorEnv(games)
 
 
 def test_actions_of_another_shape_change_nothing() -> None:

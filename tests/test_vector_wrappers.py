@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import vector as wrappers
 from gymnasium.wrappers.vector import (
     DictInfoToList,
     NormalizeObservation,
@@ -68,6 +69,37 @@ def test_normalized_observations_have_mean_0_and_variance_1() -> None:
     assert varying.sum() > 100
     assert np.abs(late.mean(axis=0)[varying]).mean() < 0.2
     assert late.std(axis=0)[varying].mean() == pytest.approx(1, abs=0.2)
+
+
+WRAPPERS: dict[str, Any] = {
+    "ClipReward": lambda env: wrappers.ClipReward(env, -0.1, 0.1),
+    "TransformReward": lambda env: wrappers.TransformReward(env, lambda rewards: 2 * rewards),
+    "NormalizeReward": wrappers.NormalizeReward,
+    "TransformAction": lambda env: wrappers.TransformAction(env, lambda actions: actions),
+    "TransformObservation": lambda env: wrappers.TransformObservation(env, lambda seen: seen / 2),
+    "RescaleObservation": lambda env: wrappers.RescaleObservation(
+        env, np.float32(0), np.float32(1)
+    ),
+    "ReshapeObservation": lambda env: wrappers.ReshapeObservation(env, (5, 59)),
+    "FlattenObservation": wrappers.FlattenObservation,
+    "VectorizeTransformReward": lambda env: wrappers.VectorizeTransformReward(
+        env, gymnasium.wrappers.TransformReward, func=lambda reward: -reward
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_gymnasium_s_vector_wrappers_take_it(name: str) -> None:
+    plain = new_env()
+    env = WRAPPERS[name](plain)
+    seen, info = env.reset(seed=0)
+    deal, ends = Dealer(plain.batch.encoding, 1, range(3)), 0
+    for _ in range(150):
+        assert env.observation_space.contains(seen)
+        seen, rewards, terminated, _, info = env.step(deal(info["action_mask"]))
+        assert np.isfinite(rewards).all()
+        ends += int(terminated.sum())
+    assert ends >= 3
 
 
 def test_infos_can_be_had_as_a_list() -> None:

@@ -210,10 +210,15 @@ def test_a_damaged_record_leaves_nothing(short: MatchReplay, folder: Path, kind:
     write_frame(MatchReplay(damaged), TURNS - 1, folder / "frame.png", SIZE)  # fits so far
 
 
+def unreadable(path: str) -> Any:
+    raise RuntimeError("moov atom not found")
+
+
+@pytest.mark.parametrize("left", [lambda path: (1, 1.0), unreadable], ids=["less", "no video"])
 def test_a_video_that_ffmpeg_did_not_finish_leaves_nothing(
-    short: MatchReplay, folder: Path, monkeypatch: pytest.MonkeyPatch
+    short: MatchReplay, folder: Path, monkeypatch: pytest.MonkeyPatch, left: Any
 ) -> None:
-    monkeypatch.setattr(imageio_ffmpeg, "count_frames_and_secs", lambda path: (1, 1.0))
+    monkeypatch.setattr(imageio_ffmpeg, "count_frames_and_secs", left)
     with pytest.raises(VideoError, match="ffmpeg has not written the whole video"):
         write_video(short, folder / "match.mp4", 3, SIZE, ignore)
     assert list(folder.iterdir()) == []
@@ -324,6 +329,14 @@ def test_the_command_says_in_a_line_what_it_cannot_draw(
     code, _, err = run(capsys, short.path, "--verify", "--video", folder / "a.gif")
     assert (code, err.count("\n")) == (2, 1)
     assert "give one of --verify, --video and --frame" in err
+    for words in (
+        ("--fps", "4"),
+        ("--size", "360"),
+        ("--frame", "1", folder / "a.png", "--fps", "4"),
+    ):
+        code, _, err = run(capsys, short.path, *words)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "--fps goes with --video, --size with --video or --frame" in err
     damaged = folder.parent / "damaged.jsonl"
     damaged.write_text(short.path.read_text()[:-10])
     code, _, err = run(capsys, damaged, "--video", folder / "a.gif")

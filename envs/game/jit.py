@@ -46,6 +46,7 @@ _COMPILED_FOLDERS = ("envs", "agents")
 _NEVER_COMPILED = (
     "envs/*_env.py",
     "envs/batch.py",
+    "envs/checks.py",
     "envs/common.py",
     "envs/last_moves.py",
     "envs/render*.py",

@@ -28,12 +28,10 @@ from stable_baselines3.common.vec_env import (
 )
 
 import retinue.agents  # noqa: F401 - agents by name, in the workers too
-from playing import END, Dealer, Drawing, as_text
+from playing import END, Cheat, Dealer, Drawing, as_text
 from positions import JOURNEY, changed
 from retinue.envs.batch import Batch
-from retinue.envs.game.state import TURN
 from retinue.envs.gym_env import RetinueEnv
-from retinue.envs.opponents import View
 from retinue.envs.parallel import MAX_THREADS
 
 SEED = 20
@@ -73,7 +71,7 @@ def in_workers(makers: list[Callable[[], Any]], start_method: str) -> SubprocVec
 
 
 @pytest.fixture(scope="module", params=["dummy", pytest.param("fork", marks=needs_fork), "spawn"])
-def doorway(request: pytest.FixtureRequest) -> Iterator[VecEnv]:
+def workers(request: pytest.FixtureRequest) -> Iterator[VecEnv]:
     torch.set_num_threads(1)  # two are many times slower while others use the machine
     env = DummyVecEnv(MAKERS) if request.param == "dummy" else in_workers(MAKERS, request.param)
     yield env
@@ -93,17 +91,6 @@ class Counted(VecEnvWrapper):
         self.steps += self.num_envs
         self.illegal += sum(info["illegal_action"] for info in result[-1])
         return result
-
-
-class Cheat:
-    """Chooses a turn that does not exist."""
-
-    name, compiled = "cheat", None
-
-    def choose(self, view: View, rng: np.random.Generator) -> Any:
-        turns = np.zeros(len(view.games), TURN)
-        turns["noble_steps"] = 9
-        return turns
 
 
 # --- Playing
@@ -140,12 +127,12 @@ def check_alike(first: Any, rows: list[tuple[Any, ...]], index: int) -> None:
 
 @pytest.mark.parametrize("monitor", ["Monitor", "VecMonitor"])
 def test_matches_through_a_vector_are_those_of_the_plain_environment(
-    doorway: VecEnv, monitor: str
+    workers: VecEnv, monitor: str
 ) -> None:
-    env = doorway
+    env = workers
     if monitor == "VecMonitor":
         with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
-            env = VecMonitor(doorway, info_keywords=PLACES)
+            env = VecMonitor(workers, info_keywords=PLACES)
     assert is_masking_supported(env)
     env.seed(SEED)
     first, dealer = env.reset(), Dealer(RetinueEnv().batch.encoding, 7, range(2))
@@ -158,23 +145,23 @@ def test_matches_through_a_vector_are_those_of_the_plain_environment(
         check_alike(first, rows, index)
 
 
-def test_options_reach_every_environment(doorway: VecEnv) -> None:
-    doorway.seed(SEED)
-    doorway.set_options([{"seats": 3}, {"seats": 1, "opponents": "random"}])
-    doorway.reset()
-    assert [info["seat"] for info in doorway.reset_infos] == [3, 1]
-    assert doorway.get_attr("seats") == [(3,), (1,)]
-    doorway.set_options([{"seats": "any"}, {"seats": "any", "opponents": ["spread", "random"]}])
-    doorway.reset()
+def test_options_reach_every_environment(workers: VecEnv) -> None:
+    workers.seed(SEED)
+    workers.set_options([{"seats": 3}, {"seats": 1, "opponents": "random"}])
+    workers.reset()
+    assert [info["seat"] for info in workers.reset_infos] == [3, 1]
+    assert workers.get_attr("seats") == [(3,), (1,)]
+    workers.set_options([{"seats": "any"}, {"seats": "any", "opponents": ["spread", "random"]}])
+    workers.reset()
 
 
 def test_an_environment_is_fetched_from_its_worker_in_the_middle_of_a_turn(
-    doorway: VecEnv,
+    workers: VecEnv,
 ) -> None:
-    doorway.reset()
-    doorway.step(np.zeros(2, np.int64))
-    fetched = doorway.get_attr("action_masks")
-    assert np.array_equal([masks() for masks in fetched], get_action_masks(doorway))
+    workers.reset()
+    workers.step(np.zeros(2, np.int64))
+    fetched = workers.get_attr("action_masks")
+    assert np.array_equal([masks() for masks in fetched], get_action_masks(workers))
 
 
 def test_environments_of_one_seed_play_different_matches() -> None:
@@ -230,8 +217,8 @@ def test_a_worker_says_which_opponent_failed_and_how(capfd: pytest.CaptureFixtur
 # --- Learning and evaluating
 
 
-def test_evaluation_uses_the_masks(doorway: VecEnv) -> None:
-    train, judge = Counted(DummyVecEnv(MAKERS)), Counted(doorway)
+def test_evaluation_uses_the_masks(workers: VecEnv) -> None:
+    train, judge = Counted(DummyVecEnv(MAKERS)), Counted(workers)
     model = MaskablePPO(
         "MlpPolicy", train, n_steps=32, batch_size=32, n_epochs=1, seed=1, device="cpu"
     )
