@@ -6,10 +6,10 @@ Exit codes: 0 done; 1 a record does not fit; 2 bad input, in one line on standar
 interrupted (Ctrl-C). A traceback is a bug.
 """
 
+import io
 import os
 import shlex
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -141,8 +141,12 @@ def replay(
         tuple[int, Path] | None,
         typer.Option(metavar="N OUT", help="Draw the position after N turns: .png."),
     ] = None,
-    fps: Annotated[float | None, typer.Option(help="Of a video, in turns; by default 3.")] = None,
-    size: Annotated[int | None, typer.Option(help="Pixels wide; by default 720.")] = None,
+    fps: Annotated[
+        float | None, typer.Option(help="Turns a second in a video, 0.1 to 50; by default 3.")
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(help="Width in pixels, 360 to 2160; by default 720.")
+    ] = None,
 ) -> None:
     """Show a recorded match turn by turn or draw it, or verify many."""
     from retinue.envs.game.record import MatchReplay, RecordError
@@ -291,11 +295,12 @@ def bench(
     ] = False,
 ) -> None:
     """Measure the speed of engine, environments and training on this machine."""
+    from retinue.envs.game.files import check_writable, write_atomically
     from retinue.evaluation.benchmark import benchmark_engine, machine, to_json
 
     _ruleset(mode, None)
     if json_file is not None:
-        _refuse_unwritable(json_file)
+        check_writable(json_file)
     about = machine()
     print(", ".join(f"{name} {value}" for name, value in about.items()))
     rows = []
@@ -310,8 +315,6 @@ def bench(
             print(row, flush=True)
     if json_file is not None:
         import json
-
-        from retinue.envs.game.files import write_atomically
 
         write_atomically(json_file, json.dumps(to_json(rows, about), indent=2) + "\n")
 
@@ -347,19 +350,6 @@ def _refuse_unknown_name(config: Path) -> None:
         )
 
 
-def _refuse_unwritable(file: Path) -> None:
-    """Refuse a file that could not be written once the work for it is done."""
-    if file.is_dir():
-        raise typer.BadParameter(f"{file}: is a folder")
-    if not file.parent.is_dir():
-        raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
-    try:  # beside it and under a name as long, as it will be written
-        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}."):
-            pass
-    except OSError as error:
-        raise typer.BadParameter(f"{file}: cannot be written: {error.strerror}") from error
-
-
 def _print(table: Any) -> None:
     from rich.console import Console
 
@@ -390,6 +380,10 @@ _UsageError: Any = typer.BadParameter.__bases__[0]  # wherever this typer keeps 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; without arguments it shows the help."""
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if sys.stdout is None:  # it was closed
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for names that it cannot show
     command = typer.main.get_command(app)
     try:
         code = command.main(words, prog_name="retinue", standalone_mode=False)

@@ -352,8 +352,8 @@ def _table(game: Record, ruleset: Ruleset, direction: int) -> list[str]:
             f"{_place(game, ruleset, seat, piece, direction):>5}" for piece in range(PIECES)
         )
         rows.append(
-            f"{mark} {word:<6}{scores[seat]:>5}{sums[seat]:>5}{game['combat'][seat]:>5}"
-            f"{game['bonus'][seat]:>6}{game['credits'][seat]:>3}/{ruleset.max_credits}{store}"
+            f"{mark} {word:<6}{scores[seat]:>5} {sums[seat]:>4} {game['combat'][seat]:>4}"
+            f" {game['bonus'][seat]:>5} {game['credits'][seat]:>2}/{ruleset.max_credits}{store}"
             f"{places}"
         )
     return rows

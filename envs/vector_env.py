@@ -29,6 +29,8 @@ from retinue.envs.parallel import copy_of_rows
 from retinue.envs.seating import per_game
 
 Array = np.ndarray[Any, np.dtype[Any]]
+PARALLEL_FROM = 1024
+"""From how many environments on several threads are used by default."""
 DECISION = ("seat", "action_mask")
 """What ``info`` has in every row even where no match was started: no mask is ever empty."""
 
@@ -67,7 +69,8 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         autoreset_mode: an ``AutoresetMode`` or its value, such as ``"SameStep"``.
         copy: with False, observations and action masks are views that the next call overwrites:
             faster, for callers who have copied what they keep.
-        threads: of the engine; by default all that Numba may use. One thread starts no pool.
+        threads: of the engine; by default one below 1,024 environments, where more gain nothing,
+            else all that Numba may use. One thread starts no pool.
         render_mode: ``"ansi"`` or ``"rgb_array"``: ``render`` gives a tuple, a board for each.
 
     Raises:
@@ -100,6 +103,8 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             "render_fps": RENDER_FPS,
             "autoreset_mode": self.autoreset_mode,
         }
+        if threads is None and num_envs < PARALLEL_FROM:
+            threads = 1
         self.batch = make_batch(
             mode,
             num_envs,

@@ -172,7 +172,8 @@ def _open_table(path: Path, schema: Any, table_format: str) -> Iterator[_Table]:
 
 def _readable(text: str) -> str:
     """Return text with what Unicode cannot write, such as bytes of a file name, as escapes."""
-    return text.encode(errors="backslashreplace").decode()
+    plain = text.encode(errors="ignore").decode() == text
+    return text if plain else text.replace("\\", r"\\").encode(errors="backslashreplace").decode()
 
 
 def _by_seat(name: str, values: Sequence[Any]) -> Row:
@@ -185,12 +186,12 @@ def _by_seat(name: str, values: Sequence[Any]) -> Row:
 def _match_row(replay: MatchReplay, turns: _Table) -> Row:
     """Replay a match and return its row; the rows of its turns are added to ``turns``."""
     header = replay.header
-    record = _readable(str(replay.path))
+    record, agents = _readable(str(replay.path)), [_readable(name) for name in header.agents]
     tallies: list[Counter[str]] = [Counter() for _ in SEAT_NAMES]
     state = header.start
     for replayed in replay:
         row = _turn_row(replayed, state)
-        turns.add({"record": record, "agent": _readable(header.agents[replayed.turn.seat]), **row})
+        turns.add({"record": record, "agent": agents[replayed.turn.seat], **row})
         _tally(tallies, replayed.turn.seat, row)
         state = replayed.turn.after
     return {
@@ -201,7 +202,7 @@ def _match_row(replay: MatchReplay, turns: _Table) -> Row:
         "from_start": state_to_json(replay.start) == state_to_json(new_game(replay.ruleset)),
         "length": sum(tally["turns"] for tally in tallies),
         "clock_seconds": state.clock_seconds,
-        **_by_seat("agent", [_readable(name) for name in header.agents]),
+        **_by_seat("agent", agents),
         **_ending(replay, state),
         **{
             column: value

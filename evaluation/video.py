@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from retinue.envs.game import engine
-from retinue.envs.game.files import replacing
+from retinue.envs.game.files import check_writable, replacing
 from retinue.envs.game.record import MatchReplay
 from retinue.envs.game.state import Record
 from retinue.envs.render import BoardPicture, LastMove
@@ -41,6 +41,7 @@ COLOURS: Final = "range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt70
 """What an MP4 says of its colours; without it players guess, by the picture's size."""
 KEYFRAMES: Final = 30
 """Frames of an MP4 from which playing can start are at most so far apart."""
+UNFINISHED: Final = "ffmpeg has not written the whole video: is there room for it?"
 
 
 class VideoError(ValueError):
@@ -73,12 +74,12 @@ def write_frame(replay: MatchReplay, turns: int, out: Path, size: int) -> None:
         size: width of the picture in pixels.
 
     Raises:
-        VideoError: there are not so many turns, the name does not end in ``.png``, its folder is
-            missing, the size is out of range, or a library is missing.
+        VideoError: there are not so many turns, the name does not end in ``.png`` or is the
+            record's, the size is out of range, or a library is missing.
         RecordError: a line up to that turn does not fit.
         OSError: the file cannot be written.
     """
-    _check(out, (".png",), size)
+    _check(replay, out, (".png",), size)
     image = _load("PIL.Image")
     number = 0
     for number, (game, last) in enumerate(positions(replay)):
@@ -107,12 +108,12 @@ def write_video(
         on_progress: is told how many positions of how many are written.
 
     Raises:
-        VideoError: the file's name or folder, ``fps`` or ``size`` will not do, a library is
-            missing, or the video could not be encoded.
+        VideoError: the file's name, ``fps`` or ``size`` will not do, a library is missing, or the
+            video could not be encoded.
         RecordError: a line does not fit.
         OSError: the file cannot be written.
     """
-    suffix = _check(out, (".gif", ".mp4"), size)
+    suffix = _check(replay, out, (".gif", ".mp4"), size)
     if not SLOWEST <= fps <= FASTEST:
         raise VideoError(f"fps: {fps:g} is not {SLOWEST:g} to {FASTEST:g}")
     _load("PIL.GifImagePlugin" if suffix == ".gif" else "imageio_ffmpeg")
@@ -135,15 +136,16 @@ def write_video(
             _write_mp4(draft, frames(), picture.layout.width, picture.layout.height, fps)
 
 
-def _check(out: Path, suffixes: tuple[str, ...], size: int) -> str:
+def _check(replay: MatchReplay, out: Path, suffixes: tuple[str, ...], size: int) -> str:
     """Return the kind of file that is asked for, in small letters."""
     suffix = out.suffix.lower()
     if suffix not in suffixes:
         raise VideoError(f"{out}: the name must end in {' or '.join(suffixes)}")
-    if out.is_dir() or not out.parent.is_dir():
-        raise VideoError(f"{out}: is a folder" if out.is_dir() else f"{out.parent}: is no folder")
     if not MIN_SIZE <= size <= MAX_SIZE:
         raise VideoError(f"size: {size} is not {MIN_SIZE} to {MAX_SIZE} pixels")
+    if out.exists() and out.samefile(replay.path):
+        raise VideoError(f"{out}: is the record itself")
+    check_writable(out)
     return suffix
 
 
@@ -238,7 +240,7 @@ def _write_mp4(draft: Path, frames: Iterator[Frame], width: int, height: int, fp
         fps=fps,
         quality=QUALITY,
         macro_block_size=1,
-        ffmpeg_log_level="error",
+        ffmpeg_log_level="quiet",
         output_params=[
             *("-vf", f"scale=out_color_matrix=bt709:out_range=tv,setparams={COLOURS}"),
             *("-g", str(KEYFRAMES), "-movflags", "+faststart", "-f", "mp4"),
@@ -249,7 +251,7 @@ def _write_mp4(draft: Path, frames: Iterator[Frame], width: int, height: int, fp
         writer.send(None)
         for pixels, seconds in frames:
             for _ in range(round(seconds * fps)):
-                writer.send(pixels)
+                _send(writer, pixels)
                 sent += 1
     # The writer does not tell how ffmpeg has ended.
     try:
@@ -257,4 +259,11 @@ def _write_mp4(draft: Path, frames: Iterator[Frame], width: int, height: int, fp
     except RuntimeError:  # what it left is no video at all
         written = 0
     if written != sent:
-        raise VideoError("ffmpeg has not written the whole video; it says why above")
+        raise VideoError(UNFINISHED)
+
+
+def _send(writer: Any, pixels: Pixels) -> None:
+    try:
+        writer.send(pixels)
+    except OSError as error:  # whose text is ffmpeg's whole command line
+        raise VideoError(UNFINISHED) from error

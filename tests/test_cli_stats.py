@@ -1,5 +1,8 @@
 """`retinue stats` as its users meet it."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -128,3 +131,21 @@ def test_progress_is_drawn_on_a_terminal(run: Command, monkeypatch: pytest.Monke
     err = run("games").err
     assert "records" in err
     assert "3/3" in err
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["ascii", "closed"])
+def test_names_that_the_terminal_cannot_show_do_no_harm(tmp_path: Path, closed: bool) -> None:
+    play_into(tmp_path / "games", changed(JOURNEY, clock_seconds=200), 1)
+    command = f"exec {sys.executable} -m retinue.cli stats games --out é" + " >&-" * closed
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert closed or r"\xe9/matches.parquet: 1 match" in done.stdout
+    assert (tmp_path / "é" / "turns.parquet").exists()

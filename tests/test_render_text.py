@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from drawn_positions import JOURNEY, hand, played, yards
+from positions import changed
 from retinue.envs.game import board, engine
 from retinue.envs.game.board import GUARDS, NOBLE, PIECES, SEATS, YARD
 from retinue.envs.game.ruleset import Ruleset, load_ruleset
@@ -154,3 +155,12 @@ def test_the_end_names_the_winner() -> None:
     game["combat"][:] = -game["progression"].sum(axis=1) - game["bonus"]
     shared = "Green and Red, Blue, Yellow share the first place with 0 points"
     assert shared in " ".join(render_text(game, JOURNEY).split())
+
+
+def test_large_numbers_in_the_table_stay_apart() -> None:
+    rules = changed(JOURNEY, max_credits=100, start_credits=100)
+    game = new_game(rules)
+    game["progression"][:, 0] = 12345
+    game["combat"], game["bonus"] = -23456, 34567
+    row = next(line for line in render_text(game, rules).splitlines() if line.startswith("> Green"))
+    assert row.split()[:7] == [">", "Green", "23456", "12345", "-23456", "34567", "100/100"]

@@ -2,6 +2,7 @@
 
 import contextlib
 import secrets
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,3 +28,20 @@ def write_atomically(path: Path, text: str) -> None:
     """Write a text file so that it is there whole or not at all."""
     with replacing(path) as draft, draft.open("x", encoding="utf-8", newline="\n") as file:
         file.write(text)
+
+
+def check_writable(path: Path) -> None:
+    """Check that a file could be written, before the work for it is done.
+
+    Raises:
+        OSError: it could not; the message says why.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {path.parent}")
+    try:  # beside it and under a name as long, as it will be written
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
+            pass
+    except OSError as error:
+        raise OSError(f"{path}: cannot be written: {error.strerror}") from error
