@@ -17,7 +17,6 @@ from retinue.envs.actions import Encoding
 from retinue.envs.checks import checked_seed
 from retinue.envs.common import (
     OPTIONS,
-    RENDER_FPS,
     Display,
     MaskForm,
     ObservationForm,
@@ -26,6 +25,7 @@ from retinue.envs.common import (
 )
 from retinue.envs.game.board import SEAT_NAMES
 from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.render import FPS
 
 
 class RetinueAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc] # PettingZoo ships no types
@@ -95,7 +95,7 @@ class RetinueAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc] # PettingZoo s
         self.metadata: dict[str, Any] = {
             "name": f"retinue_{mode}_v0",
             "render_modes": ["ansi", "rgb_array", "human"],
-            "render_fps": RENDER_FPS,
+            "render_fps": FPS,
             "is_parallelizable": False,
         }
         self.render_mode = render_mode

@@ -22,7 +22,6 @@ from retinue.envs.seating import ANY, as_list
 OBSERVATIONS: Final = ("flat", "dict")
 OPTIONS: Final = ("seats", "opponents")
 """What ``reset(options=...)`` takes."""
-RENDER_FPS: Final = 4
 ONLY: Final = np.zeros(1, np.int64)
 """The index of an environment's only match."""
 

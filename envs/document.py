@@ -3,7 +3,6 @@
 ``python -m retinue.envs.document docs/environment.md`` brings a file up to date.
 """
 
-import re
 import sys
 from pathlib import Path
 from typing import Final
@@ -12,10 +11,7 @@ from retinue.envs.actions import ENCODINGS, Encoding
 from retinue.envs.game.ruleset import MODES, load_ruleset
 from retinue.envs.observation import PLACE_FEATURES, Section
 
-BEGIN: Final = "<!-- generated: observation index -->"
 END: Final = "<!-- end of generated part -->"
-
-
 HEAD: Final = ("| index | part | shape | range | meaning |", "|---|---|---|---|---|")
 
 
@@ -59,16 +55,27 @@ def observation_index() -> str:
     )
 
 
+def with_part(text: str, title: str, part: str) -> str:
+    """Return a document with one of its generated parts replaced.
+
+    Raises:
+        ValueError: the marks of that part are missing.
+    """
+    begin = f"<!-- generated: {title} -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(END)
+    if not (found and closed):
+        raise ValueError(f"the document has no {begin} ... {END}")
+    return f"{before}{begin}\n\n{part}\n\n{END}{after}"
+
+
 def renew(text: str) -> str:
     """Return a document with its generated part brought up to date.
 
     Raises:
         ValueError: the marks of the generated part are missing.
     """
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    if not pattern.search(text):
-        raise ValueError(f"the document has no {BEGIN} ... {END}")
-    return pattern.sub(lambda _: f"{BEGIN}\n\n{observation_index()}\n\n{END}", text)
+    return with_part(text, "observation index", observation_index())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import numpy as np
 from retinue.envs.checks import checked_seed
 from retinue.envs.common import (
     ONLY,
-    RENDER_FPS,
     Display,
     MaskForm,
     ObservationForm,
@@ -26,6 +25,7 @@ from retinue.envs.common import (
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import Record
 from retinue.envs.kernels import CALLER
+from retinue.envs.render import FPS
 
 
 class RetinueEnv(gymnasium.Env[Any, Any]):
@@ -66,7 +66,7 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
 
     metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance's
         "render_modes": ["ansi", "rgb_array", "human"],
-        "render_fps": RENDER_FPS,
+        "render_fps": FPS,
     }
 
     def __init__(

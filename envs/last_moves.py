@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from retinue.envs.game.state import GAME, OVER, TURN, Record
+from retinue.envs.game.state import GAME, TURN, Record
 from retinue.envs.kernels import CONSIDER, STEP
 from retinue.envs.parallel import Memory, copy_of, serve_games
 
@@ -32,12 +32,11 @@ class LastMoves:
 
     def foresee(self, memory: Memory, indices: Indices) -> None:
         """Note the turns that the actions in ``memory`` complete, which are not played yet."""
-        going_on = indices[memory[0]["phase"][indices] != OVER]
-        trial = copy_of(memory, going_on)
-        serve_games(trial, np.arange(len(going_on)), STEP, CONSIDER.address)
+        trial = copy_of(memory, indices)
+        serve_games(trial, np.arange(len(indices)), STEP, CONSIDER.address)
         games, turns, slots = trial[:3]
         done = slots["complete"] == 1
-        self.note(going_on[done], games[done], turns[done])
+        self.note(indices[done], games[done], turns[done])
 
     def forget(self, indices: Indices) -> None:
         """Note that new matches begin."""

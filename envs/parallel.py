@@ -72,13 +72,7 @@ def copy_of(memory: Memory, indices: Any) -> Memory:
     return (games[indices], turns[indices], slots[indices], outcomes[indices], *shared)
 
 
-def serve_games(
-    memory: Memory,
-    indices: Any,
-    command: int,
-    function: int,
-    threads: int = 1,
-) -> int:
+def serve_games(memory: Memory, indices: Any, command: int, function: int, threads: int = 1) -> int:
     """Run a command of :mod:`retinue.envs.kernels` in some games.
 
     Args:

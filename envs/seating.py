@@ -30,8 +30,9 @@ def seat_mask(seats: int | Sequence[int] | str) -> int:
         if seats not in (ANY, NONE):
             raise ValueError(f'seats must be seat numbers or "{ANY}", not {seats!r}')
         return ANY_SEAT if seats == ANY else NO_SEAT
+    plain: Any = seats.tolist() if isinstance(seats, np.ndarray | np.generic) else seats
     mask = 0
-    for each in np.atleast_1d(np.asarray(seats, object)).tolist():
+    for each in plain if isinstance(plain, Iterable) else [plain]:
         if type(each) is bool or not hasattr(each, "__index__") or int(each) not in range(SEATS):
             raise ValueError(f"seat {each!r} is not one of 0, 1, 2, 3")
         seat = int(each)

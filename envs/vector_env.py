@@ -15,7 +15,6 @@ from gymnasium.vector.utils import batch_space
 
 from retinue.envs.checks import checked_seed
 from retinue.envs.common import (
-    RENDER_FPS,
     Display,
     ObservationForm,
     Opponents,
@@ -26,6 +25,7 @@ from retinue.envs.game.dice import SEED_BITS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.kernels import MAX_GAMES
 from retinue.envs.parallel import copy_of_rows
+from retinue.envs.render import FPS
 from retinue.envs.seating import per_game
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -100,7 +100,7 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {
             "render_modes": ["ansi", "rgb_array"],
-            "render_fps": RENDER_FPS,
+            "render_fps": FPS,
             "autoreset_mode": self.autoreset_mode,
         }
         if threads is None and num_envs < PARALLEL_FROM:

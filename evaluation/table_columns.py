@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from retinue.envs.document import with_part
 from retinue.envs.game.board import GUARDS, SEAT_NAMES
 
 GUARD_NAMES: Final = tuple(f"g{guard + 1}" for guard in range(GUARDS))
-END: Final = "<!-- end of generated part -->"
 HEAD: Final = ("| column | type | unit | meaning |", "|---|---|---|---|")
 
 STANDS_FOR: Final = {SEAT_NAMES: "SEAT", GUARD_NAMES: "GUARD"}
@@ -159,13 +159,8 @@ def renew(text: str) -> str:
         ValueError: the marks of a generated part are missing.
     """
     for table, columns in TABLES.items():
-        begin = f"<!-- generated: columns of {table} -->"
-        before, found, rest = text.partition(begin)
-        _, closed, after = rest.partition(END)
-        if not (found and closed):
-            raise ValueError(f"the page has no {begin} ... {END}")
         rows = "\n".join([*HEAD, *(column.row() for column in columns)])
-        text = f"{before}{begin}\n\n{rows}\n\n{END}{after}"
+        text = with_part(text, f"columns of {table}", rows)
     return text
 
 

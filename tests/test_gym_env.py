@@ -364,6 +364,15 @@ def test_arguments_that_cannot_be_are_refused(message: str) -> None:
         new_env(**REFUSED[message])
 
 
+@pytest.mark.parametrize(
+    "seats", [(0, 2), [2, 0], {0, 2}, range(0, 3, 2), np.array([0, 2]), [np.uint64(0), np.int8(2)]]
+)
+def test_seats_may_be_any_kind_of_collection(seats: Any) -> None:
+    env = RetinueEnv(seats=seats, opponents="racer")
+    env.reset(seed=1)
+    assert env.seats == (0, 2)
+
+
 def test_seats_by_default_and_opponents_in_one_word() -> None:
     alone = RetinueEnv()
     alone.reset(seed=1)
