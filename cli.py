@@ -90,18 +90,22 @@ def play(
         Path | None, typer.Option(metavar="DIR", help="Record every match in this folder.")
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="By default all cores.")] = None,
+    time_limit: Annotated[
+        float, typer.Option(metavar="SECONDS", help="For a turn of an agent of your own.")
+    ] = 10.0,
     rules: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A rule file in place of the mode's own.")
     ] = None,
 ) -> None:
     """Play matches between agents and show who wins."""
-    from retinue.agents.registry import make_agent
+    from retinue.agents.registry import make_agent, split_specs
     from retinue.evaluation.progress import progress_bar
-    from retinue.evaluation.report import standings_table
+    from retinue.evaluation.report import fault_lines, standings_table
     from retinue.evaluation.session import play_session
 
     ruleset = _ruleset(mode, rules)
-    line_up = [make_agent(spec.strip(), ruleset) for spec in agents.split(",")]
+    specs = split_specs(agents)
+    line_up = [make_agent(spec, ruleset, time_limit=time_limit) for spec in specs]
     with progress_bar("matches") as on_progress:
         session = play_session(
             line_up,
@@ -115,6 +119,8 @@ def play(
         )
     if session.matches is not None:
         _print(standings_table(session.matches, ruleset, rotated=rotate))
+    for line in fault_lines(line_up):
+        _complain(line)
     if session.interrupted:
         done = 0 if session.matches is None else len(session.matches)
         _complain(f"interrupted after {done:,} of {matches:,} matches")
@@ -225,10 +231,10 @@ def rules(
 @app.command(epilog="Example: retinue agents")
 def agents() -> None:
     """List the agents that can be given a seat."""
-    from retinue.agents.registry import known_agents
+    from retinue.agents.registry import agent_options, known_agents
     from retinue.evaluation.report import agents_table
 
-    _print(agents_table(known_agents()))
+    _print(agents_table(known_agents(), agent_options()))
 
 
 @app.command(

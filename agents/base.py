@@ -6,10 +6,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from retinue.envs.actions import clear_turn
-from retinue.envs.game.jit import Callback, call_at, jit
+from retinue.envs.game.jit import call_at, jit
 from retinue.envs.game.state import TURN
-from retinue.envs.kernels import POLICY_ARGUMENTS
-from retinue.envs.opponents import Opponent, View
+from retinue.envs.opponents import Opponent, Policy, View
 
 
 @runtime_checkable
@@ -23,11 +22,11 @@ class Agent(Opponent, Protocol):
 
 
 @jit
-def _choose_all(games: Any, rules: Any, keys: Any, turns: Any, policy: int) -> None:
+def _choose_all(games: Any, rules: Any, keys: Any, turns: Any, policy: int, memory: int) -> None:
     """Let the policy at an address choose in every game."""
     for index in range(games.shape[0]):
         clear_turn(turns[index])
-        call_at(policy, (games[index], rules[0], keys[index], turns[index]))
+        call_at(policy, (games[index], rules[0], keys[index], turns[index], memory))
 
 
 class CompiledAgent:
@@ -35,20 +34,19 @@ class CompiledAgent:
 
     Args:
         name: its specification.
-        function: ``choose(game, rules, key, turn) -> 0``, a plain Python function written for
-            :func:`retinue.envs.game.jit.jit`: it fills the cleared ``turn`` for the seat to move
-            and takes all its chance from ``key`` (see ``kernels.POLICY_ARGUMENTS``).
+        policy: what kernels call, or its plain Python function, ``choose(game, rules, key, turn,
+            memory) -> 0`` (see :class:`~retinue.envs.opponents.Policy`).
     """
 
-    def __init__(self, name: str, function: Callable[..., int]) -> None:
+    def __init__(self, name: str, policy: Policy | Callable[..., int]) -> None:
         self.name = name
-        self._policy = Callback(function, POLICY_ARGUMENTS)
+        self._policy = policy if isinstance(policy, Policy) else Policy(policy)
 
     def __repr__(self) -> str:
-        return f"CompiledAgent({self.name!r}, {self._policy.function.__name__})"
+        return f"{type(self).__name__}({self.name!r}, {self._policy!r})"
 
     @property
-    def compiled(self) -> Callback:
+    def compiled(self) -> Policy:
         """The policy that kernels call."""
         return self._policy
 
@@ -57,7 +55,9 @@ class CompiledAgent:
 
         ``rng`` is left alone: all chance comes from ``view.keys``.
         """
+        policy = self._policy
+        policy.check(view.ruleset, self.name)
         turns = np.zeros(len(view.games), TURN)
         rules = np.array([view.ruleset.packed])
-        _choose_all(view.games, rules, view.keys, turns, self._policy.address)
+        _choose_all(view.games, rules, view.keys, turns, policy.address, policy.memory_address)
         return turns

@@ -1,12 +1,27 @@
-"""From a specification, ``name`` or ``name:argument``, to an agent."""
+"""From a specification to an agent: ``name``, ``name:argument`` or ``name:option=value,...``.
+
+A user's own agent is asked for by the path of its class, ``bot.py:ClassName``.
+"""
 
 import difflib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
 from retinue.agents.base import Agent, CompiledAgent
+from retinue.agents.loading import is_path
+from retinue.agents.options import Option, OptionError, join_options, parse_options
 from retinue.agents.scripted import choose_racer, choose_random, choose_spread
+from retinue.agents.strategies import (
+    CANDIDATES,
+    MOST_AT_RANDOM,
+    StrategyError,
+    StrategyFile,
+    make_strategy,
+    read_strategy,
+    shipped_files,
+    shipped_strategy,
+)
 from retinue.envs.game.ruleset import Ruleset
 
 
@@ -14,8 +29,9 @@ class AgentError(ValueError):
     """A specification that makes no agent; the message says which and what would."""
 
 
-Factory: TypeAlias = Callable[[str, Ruleset], Agent]
-"""Makes an agent from the argument of its specification; raises ``AgentError`` if it cannot."""
+Factory: TypeAlias = Callable[[Any, Ruleset], Agent]
+"""Makes an agent from its argument (a text) or its options (a dict with a value for each), and from
+the rules; raises ``AgentError`` if it cannot."""
 
 
 @dataclass(frozen=True)
@@ -24,61 +40,187 @@ class Kind:
 
     make: Factory
     description: str
-    argument: str
+    argument: str = ""
     """What stands after the colon, in capitals; empty if nothing may."""
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def form(self, name: str) -> str:
+        """Return how this kind is asked for: with its argument, or with every option's default."""
+        after = self.argument or join_options(
+            (key, option.default) for key, option in self.options.items()
+        )
+        return f"{name}:{after}" if after else name
 
 
 _KINDS: Final[dict[str, Kind]] = {}
 
 
-def register(name: str, make: Factory, description: str, argument: str = "") -> None:
+def register(
+    name: str,
+    make: Factory,
+    description: str,
+    argument: str = "",
+    options: Mapping[str, Option] | None = None,
+) -> None:
     """Add a kind of agent, so that its name makes one.
 
     Args:
         name: letters, digits and dashes.
-        make: is given the text after the colon (empty without one) and the rules.
+        make: ``make(argument, ruleset)`` is given the text after the colon, empty without one. With
+            ``options`` it is ``make(options, ruleset)`` and given a dict of its own, with a value
+            for each option; it then returns a new agent each time, whose ``name`` is set to the
+            specification as it was given.
         description: one line.
         argument: what the argument is, in capitals (``PATH``); it then has to be given.
+        options: what may be given after the colon as ``key=value,key=value``, by key.
 
     Raises:
-        ValueError: the name is taken.
+        ValueError: the name is taken, a key is no identifier, or there are both an argument and
+            options.
     """
     if name in _KINDS:
         raise ValueError(f"there is already an agent {name!r}")
-    _KINDS[name] = Kind(make, description, argument)
+    if argument and options:
+        raise ValueError(f"agent {name} can have an argument or options, not both")
+    for key in options or ():
+        if not key.isidentifier():
+            raise ValueError(f"agent {name}: option {key!r} is no identifier")
+    _KINDS[name] = Kind(make, description, argument, dict(options or {}))
 
 
 def known_agents() -> dict[str, str]:
-    """Return how each kind of agent is asked for (``name`` or ``name:ARGUMENT``) and what it is."""
-    return {
-        f"{name}:{kind.argument}" if kind.argument else name: kind.description
-        for name, kind in _KINDS.items()
-    }
+    """Return how each kind of agent is asked for and what it is.
+
+    That is ``name``, ``name:ARGUMENT``, or ``name:key=value,...`` with the defaults of its options,
+    all of which may be left out.
+    """
+    return {kind.form(name): kind.description for name, kind in _KINDS.items()}
 
 
-def make_agent(spec: str, ruleset: Ruleset) -> Agent:
+def agent_options() -> dict[str, dict[str, Option]]:
+    """Return the options of each agent that has any, by its name."""
+    return {name: dict(kind.options) for name, kind in _KINDS.items() if kind.options}
+
+
+def split_specs(text: str) -> list[str]:
+    """Return the specifications in a list of them, ``A,B,C``.
+
+    A part of the form ``key=value`` is an option of the specification before it:
+    ``search:base=racer,rollouts=8,spread`` is ``search:base=racer,rollouts=8`` and ``spread``.
+    """
+    specs: list[str] = []
+    for part in map(str.strip, text.split(",")):
+        key, equals, _ = part.partition("=")
+        if specs and equals and key.isidentifier():
+            specs[-1] += f",{part}"
+        else:
+            specs.append(part)
+    return specs
+
+
+def make_agent(spec: str, ruleset: Ruleset, *, time_limit: float | None = None) -> Agent:
     """Return the agent that ``spec`` asks for, to play under ``ruleset``.
 
+    Args:
+        spec: what the user, or your code, asks for. **The path of a class is imported, which runs
+            what it holds**: a specification from anywhere else is for :func:`make_known_agent`.
+        ruleset: the rules.
+        time_limit: seconds for a turn of a user's own agent; by default ``user.TIME_LIMIT``.
+
     Raises:
-        AgentError: there is none of that name, or its argument is wrong.
+        AgentError: there is none of that name, its argument or options are wrong, or its path leads
+            to no agent.
+    """
+    if spec.partition(":")[0] in _KINDS or not is_path(spec):
+        return make_known_agent(spec, ruleset)
+    from retinue.agents.user import TIME_LIMIT, make_user_agent
+
+    return make_user_agent(
+        spec, ruleset, time_limit=TIME_LIMIT if time_limit is None else time_limit
+    )
+
+
+def make_known_agent(spec: str, ruleset: Ruleset) -> Agent:
+    """Return the agent of a registered kind that ``spec`` asks for; no path is imported.
+
+    This is for what others may have written: configurations, and arguments of environments.
+
+    Raises:
+        AgentError: there is none of that name, or its argument or options are wrong.
     """
     name, colon, argument = spec.partition(":")
     kind = _KINDS.get(name)
     if kind is None:
-        close = difflib.get_close_matches(name, _KINDS, 1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise AgentError(f"unknown agent {name!r}: {hint}known agents: {', '.join(known_agents())}")
+        raise AgentError(_unknown(spec))
+    if kind.options:
+        try:
+            options = parse_options(name, argument, kind.options, is_given=bool(colon))
+        except OptionError as error:
+            raise AgentError(str(error)) from None
+        agent = kind.make(options, ruleset)
+        named: Any = agent  # the protocol only reads its name
+        named.name = spec
+        return agent
     if kind.argument and not argument:
-        raise AgentError(f"agent {name} is asked for as {name}:{kind.argument}")
+        raise AgentError(f"agent {name} is asked for as {kind.form(name)}")
     if colon and not kind.argument:
         raise AgentError(f"agent {name} takes no argument, so not {argument!r}")
     return kind.make(argument, ruleset)
+
+
+def _unknown(spec: str) -> str:
+    """Return what to say of a specification whose name is no agent's."""
+    name = spec.partition(":")[0]
+    start, comma, rest = name.partition(",")
+    if is_path(spec):
+        return f"agent {spec!r} is a path, which is only imported for --agents and make_agent"
+    if comma and start in _KINDS:
+        return f"unknown agent {name!r}: options stand after a colon: {start}:{rest}"
+    close = difflib.get_close_matches(name, _KINDS, 1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"unknown agent {name!r}: {hint}known agents: {', '.join(known_agents())}"
 
 
 def _register_compiled(name: str, policy: Callable[..., int], description: str) -> None:
     """Add a scripted agent. All seats share one object, so that it is compiled once."""
     agent = CompiledAgent(name, policy)
     register(name, lambda argument, ruleset: agent, description)
+
+
+_LOOKS_AT: Final = {
+    "candidates": Option(int, CANDIDATES, "how many turns it looks at", low=1, high=MOST_AT_RANDOM),
+    "random": Option(bool, False, "they are drawn at random, not proposed by the generator"),
+}
+
+
+def _register_strategy(name: str) -> None:
+    """Add a shipped strategy."""
+
+    def make(options: dict[str, Any], ruleset: Ruleset) -> Agent:
+        return _strategy(name, shipped_strategy(name), options, ruleset)
+
+    register(name, make, shipped_strategy(name).description, options=_LOOKS_AT)
+
+
+def _strategy(
+    name: str, strategy: StrategyFile, options: dict[str, Any], ruleset: Ruleset
+) -> Agent:
+    try:
+        weights = strategy.weights_for(ruleset, f"agent {name}")
+        count, at_random = options["candidates"], options["random"]
+        return make_strategy(name, weights, ruleset, count, at_random=at_random)
+    except StrategyError as error:
+        raise AgentError(str(error)) from error
+
+
+def _make_own_strategy(options: dict[str, Any], ruleset: Ruleset) -> Agent:
+    """Read a user's own strategy."""
+    path = options["file"]
+    try:
+        strategy = read_strategy(path)
+    except StrategyError as error:
+        raise AgentError(f"agent strategy: {error}") from error
+    return _strategy(f"strategy {path}", strategy, options, ruleset)
 
 
 def _make_policy(argument: str, ruleset: Ruleset) -> Agent:
@@ -94,4 +236,12 @@ def _make_policy(argument: str, ruleset: Ruleset) -> Agent:
 _register_compiled("random", choose_random, "chooses uniformly among what is legal")
 _register_compiled("racer", choose_racer, "races its foremost Guard Home, then the next")
 _register_compiled("spread", choose_spread, "keeps its Guards level on their way Home")
+for _name in shipped_files():
+    _register_strategy(_name)
 register("policy", _make_policy, "a trained policy, from a training run's folder", "FOLDER")
+register(
+    "strategy",
+    _make_own_strategy,
+    "a strategy of your own, from a file of weights",
+    options={"file": Option(str, "strategy.yaml", "its YAML file"), **_LOOKS_AT},
+)

@@ -1,6 +1,6 @@
 """Scripted strategies: a few readable lines each, over shared facts of a position.
 
-Each ``choose_...`` is a compiled policy (``kernels.POLICY_ARGUMENTS``): it fills the cleared
+Each ``choose_...`` is a compiled policy (``opponents.POLICY_ARGUMENTS``): it fills the cleared
 ``turn`` of the seat to move, always legally, and depends on nothing but its arguments.
 """
 
@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from retinue.envs.candidates import draw_turn
 from retinue.envs.game.board import BACKWARD, FORWARD, GUARDS, NOBLE, PIECES
-from retinue.envs.game.dice import draw
 from retinue.envs.game.engine import legal_guards, noble_may_move
 from retinue.envs.game.jit import inner_jit
 from retinue.envs.game.state import Record
@@ -92,35 +92,13 @@ def spend(game: Record, rules: Record, turn: Record, order: int) -> None:
 # --- Strategies
 
 
-def choose_random(game: Any, rules: Any, key: Any, turn: Any) -> int:
-    """Choose uniformly, part by part.
-
-    That is: one of the two directions; one of the Noble's 13 choices, but staying if it is Home;
-    and for each stored roll nobody or one of the Guards that may be given rolls.
-    """
-    turn.direction = draw(key, 0, 2)
-    if noble_may_move(game, rules):
-        choice = draw(key, 1, 1 + 2 * DIE)
-        turn.noble_after = 1 if choice > DIE else 0
-        turn.noble_steps = choice - DIE if choice > DIE else choice
-    legal = legal_guards(game, rules)
-    takers = 1  # the first one is nobody
-    for guard in range(GUARDS):
-        takers += (legal >> guard) & 1
-    counter = 2
-    for value in range(6):
-        for _ in range(game.store[game.seat, value]):
-            taker = draw(key, counter, takers)
-            counter += 1
-            for guard in range(GUARDS):
-                if (legal >> guard) & 1:
-                    taker -= 1
-                    if taker == 0:
-                        turn.rolls[guard, value] += 1
+def choose_random(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
+    """Choose uniformly, part by part."""
+    draw_turn(game, rules, key, turn)
     return 0
 
 
-def choose_racer(game: Any, rules: Any, key: Any, turn: Any) -> int:
+def choose_racer(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
     """Spend everything on the foremost Guard, in its better direction; then on the next one."""
     turn.direction = shorter(game, rules, foremost(game, rules))
     send_noble(game, rules, turn)
@@ -128,7 +106,7 @@ def choose_racer(game: Any, rules: Any, key: Any, turn: Any) -> int:
     return 0
 
 
-def choose_spread(game: Any, rules: Any, key: Any, turn: Any) -> int:
+def choose_spread(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
     """Keep the Guards level, in the direction that is better for all pieces together."""
     ahead = 0
     behind = 0

@@ -134,6 +134,17 @@ def clear_turn(turn: Record) -> None:
             turn.rolls[guard, value] = 0
 
 
+@inline_jit
+def copy_turn(source: Record, target: Record) -> None:
+    """Set a ``TURN`` to another."""
+    target.direction = source.direction
+    target.noble_steps = source.noble_steps
+    target.noble_after = source.noble_after
+    for guard in range(GUARDS):
+        for value in range(6):
+            target.rolls[guard, value] = source.rolls[guard, value]
+
+
 @inner_jit
 def start_draft(game: Record, rules: Record, draft: Record, turn: Record) -> None:
     """Begin choosing: an empty ``turn``, and in ``draft`` what may be chosen."""

@@ -116,6 +116,9 @@ class Batch:
         self.layout = self.encoding.layout()
         self.reward = reward or Reward()
         self.opponents = tuple(resolve(agent, ruleset) for agent in opponents)
+        for agent in self.opponents:
+            if agent.compiled is not None:
+                agent.compiled.check(ruleset, agent.name)
         self.threads = limit if threads is None else threads
         self._on_turns = on_turns
         self._rng = np.random.default_rng()
@@ -140,6 +143,7 @@ class Batch:
             for index, agent in enumerate(self.opponents):
                 if agent.compiled is not None:
                     setup["policies"][0, index] = agent.compiled.address
+                    setup["memories"][0, index] = agent.compiled.memory_address
         self.observations = slots["observation"][:, : self.layout.size]
         self.masks = slots["mask"].view(np.bool_)[:, : self.encoding.mask_size]
         self.rewards = outcomes["reward"]
@@ -396,7 +400,7 @@ class Batch:
         keys = np.zeros(len(indices), np.uint64)
         write_keys(self.games, self._slots, indices, keys)
         # Whatever a user's own agent returns.
-        turns: Any = agent.choose(View(self.games[indices], keys, self.ruleset), self._rng)
+        turns: Any = agent.choose(View(self.games[indices], keys, self.ruleset, indices), self._rng)
         if not isinstance(turns, np.ndarray) or (turns.dtype, turns.shape) != (TURN, indices.shape):
             raise ValueError(
                 f"agent {agent.name} must return a TURN array of shape {indices.shape}, "

@@ -70,6 +70,7 @@ SETUP = np.dtype(
                 ("divisor", "f8"),
                 ("draw_opponents", "i4"),  # 1: each seat's agent is drawn for each match
                 ("policies", "i8", (MAX_OPPONENTS,)),  # address; 0 if kernels cannot call it
+                ("memories", "i8", (MAX_OPPONENTS,)),  # address of what each policy knows
                 ("places", "f4", (SEATS, 2, MAX_PLACES, len(PLACE_FEATURES))),  # place_table
             ],
             align=True,
@@ -187,7 +188,8 @@ def _run_agents(
             slot.waiting = 1
             return
         clear_turn(turn)
-        call_at(address, (game, rules, decision_key(slot, game), turn))
+        key = decision_key(slot, game)
+        call_at(address, (game, rules, key, turn, setup.memories[agent]))
         slot.fault = play(game, rules, turn, log)
         if slot.fault != LEGAL:
             return
@@ -346,7 +348,3 @@ def consider(
 SERVE: Final = Callback(serve, (GAME, TURN, SLOT, OUTCOME, SETUP, RULES, LOG, np.int64))
 
 CONSIDER: Final = Callback(consider, (GAME, TURN, SLOT, OUTCOME, SETUP, RULES, LOG, np.int64))
-
-POLICY_ARGUMENTS: Final = (GAME, RULES, np.uint64, TURN)
-"""What a compiled policy takes: ``choose(game, rules, key, turn)`` fills the cleared ``turn`` for
-the seat to move and returns 0; ``key`` is that decision's own source of chance."""

@@ -5,12 +5,65 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
 from retinue.envs.game.jit import Callback
-from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.game.ruleset import RULES, Ruleset
+from retinue.envs.game.state import GAME, TURN
+
+POLICY_ARGUMENTS: Final = (GAME, RULES, np.uint64, TURN, np.int64)
+"""What a compiled policy takes: ``choose(game, rules, key, turn, memory)`` fills the cleared
+``turn`` for the seat to move and returns 0. ``key`` is that decision's own source of chance, and
+``memory`` the address of the record that its :class:`Policy` was made with
+(``jit.record_at(memory, dtype)``), 0 without one."""
+
+
+class Policy:
+    """A compiled policy and what it knows, for kernels to call.
+
+    Args:
+        function: a plain Python function of ``POLICY_ARGUMENTS``, written for
+            :func:`retinue.envs.game.jit.jit`; it takes all its chance from ``key``.
+        memory: a structured array ``(1,)`` that the function only reads: its weights, say.
+        ruleset: the only rules that it can play under; None if it can under any.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., int],
+        memory: np.ndarray[Any, np.dtype[Any]] | None = None,
+        ruleset: Ruleset | None = None,
+    ) -> None:
+        self.callback = Callback(function, POLICY_ARGUMENTS)
+        self.memory = memory
+        self.ruleset = ruleset
+
+    def __repr__(self) -> str:
+        return f"Policy({self.callback.function.__name__})"
+
+    @property
+    def address(self) -> int:
+        """Of the compiled function."""
+        return self.callback.address
+
+    @property
+    def memory_address(self) -> int:
+        """Of the memory, 0 if there is none."""
+        return 0 if self.memory is None else int(self.memory.ctypes.data)
+
+    def check(self, ruleset: Ruleset, name: str) -> None:
+        """Refuse to play under rules that the policy was not made for.
+
+        Raises:
+            ValueError: naming both; ``name`` is the agent's.
+        """
+        if self.ruleset is not None and self.ruleset.digest != ruleset.digest:
+            raise ValueError(
+                f"agent {name} was made for {self.ruleset.mode} with rules {self.ruleset.digest}, "
+                f"these are {ruleset.mode} with rules {ruleset.digest}"
+            )
 
 
 @dataclass(frozen=True)
@@ -25,11 +78,13 @@ class View:
         keys: uint64 ``(n,)``, each decision's own source of chance: an agent that draws from these
             alone plays the same whatever else is in the batch.
         ruleset: the rules.
+        matches: int64 ``(n,)``, which of the caller's matches each game is, if it plays several.
     """
 
     games: np.ndarray[Any, np.dtype[Any]]
     keys: np.ndarray[Any, np.dtype[np.uint64]]
     ruleset: Ruleset
+    matches: np.ndarray[Any, np.dtype[np.int64]] | None = None
 
 
 @runtime_checkable
@@ -41,7 +96,7 @@ class Opponent(Protocol):
         """What the agent is called in records and tables."""
 
     @property
-    def compiled(self) -> Callback | None:
+    def compiled(self) -> Policy | None:
         """The policy that kernels call directly; None if only :meth:`choose` can be asked."""
 
     def choose(self, view: View, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[Any]]:

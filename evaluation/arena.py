@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from retinue.agents.base import Agent
+from retinue.agents.user import UserAgent
 from retinue.envs.batch import Batch
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
@@ -186,6 +187,9 @@ def _stream(
                 on_turns=(lambda *turns: trace.append(turns)) if keep_turns else None,
             )
         trace.clear()
+        for agent in agents:
+            if isinstance(agent, UserAgent):
+                agent.first_match = begun
         batch.play_out(part, seating[begun : begun + size])
         turns = _by_match(trace, len(part)) if keep_turns else None
         yield _results(batch, [each.name for each in agents], part, turns)

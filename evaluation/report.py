@@ -1,5 +1,6 @@
 """What matches, agents and rules look like as tables."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,9 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
+from retinue.agents.base import Agent
+from retinue.agents.options import Option, in_words
+from retinue.agents.user import UserAgent
 from retinue.envs.game.board import SEAT_NAMES, SEATS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.sources import entries
@@ -114,11 +118,38 @@ def rules_table(ruleset: Ruleset) -> Table:
     return table
 
 
-def agents_table(agents: dict[str, str]) -> Table:
-    """Return the kinds of agents and what they do."""
+def agents_table(agents: dict[str, str], options: Mapping[str, Mapping[str, Option]]) -> Table:
+    """Return the kinds of agents and what they do, each with its options below it.
+
+    Args:
+        agents: how they are asked for, and what they are.
+        options: of those that have any, by name and key.
+    """
     table = _table()
     table.add_column("agent", no_wrap=True)
     table.add_column("what it does")
-    for name, description in agents.items():
-        table.add_row(Text(name), Text(description))
+    for form, description in agents.items():
+        name = form.partition(":")[0]
+        known = options.get(name, {})
+        table.add_row(Text(name if known else form), Text(description))
+        for key, option in known.items():
+            default = Text(f"  {key}={in_words(option.default)}")
+            table.add_row(default, Text(f"{option.description} ({option.allowed})"))
+    example = next((form for form in agents if form.partition(":")[0] in options), None)
+    lines = ["Your own: bot.py:ClassName (docs/agents.md)."]
+    if example is not None:
+        lines.insert(0, f"Options are shown with their defaults, and given as {example}.")
+    table.caption = Text("\n".join(lines))
+    table.caption_justify = "left"
     return table
+
+
+def fault_lines(agents: Sequence[Agent]) -> list[str]:
+    """Return a line for each user's agent and kind of fault: how many, and the first one."""
+    return [
+        f"{agent.name} {kind}: {told.count:,} {'turn' if told.count == 1 else 'turns'} forfeited, "
+        f"the first in match {told.match}, turn {told.turn}: {told.reason}"
+        for agent in agents
+        if isinstance(agent, UserAgent)
+        for kind, told in agent.faults.items()
+    ]

@@ -164,7 +164,7 @@ def test_choosing_changes_no_game() -> None:
 
 
 def test_any_function_is_an_agent() -> None:
-    def pass_on(game: Any, rules: Any, key: Any, turn: Any) -> int:
+    def pass_on(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
         turn.noble_steps = 2
         return 0
 

@@ -273,7 +273,7 @@ def test_a_block_takes_four_agents() -> None:
         rotated(agents("racer", "random"), SHORT, 1)
 
 
-def cheat(game: Any, rules: Any, key: Any, turn: Any) -> int:
+def cheat(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
     turn.noble_steps = 7 if draw(key, 0, 8) == 0 else 6
     return 0
 

@@ -41,7 +41,7 @@ ALL_SEATS = (0, 1, 2, 3)
 MODES = pytest.mark.parametrize("ruleset", [JOURNEY, BRAWL], ids=["journey", "brawl"])
 
 
-def choose_alike(game: Any, rules: Any, key: Any, turn: Any) -> int:
+def choose_alike(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
     choose_uniform(game, rules, key, turn)
     return 0
 
@@ -234,7 +234,7 @@ def test_an_agent_outside_the_kernels_plays_like_one_inside(ruleset: Ruleset) ->
     check_same(*traces)
 
 
-def cheat(game: Any, rules: Any, key: Any, turn: Any) -> int:
+def cheat(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
     if game.turns_taken[game.seat] > 2:
         turn.rolls[0, 5] = 120
     return 0

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from retinue.agents.base import Agent
-from retinue.agents.registry import make_agent
+from retinue.agents.registry import make_known_agent
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.ruleset import Ruleset
 from retinue.evaluation.arena import first_share
@@ -66,7 +66,7 @@ class Measurer:
     def __init__(self, config: TrainConfig, ruleset: Ruleset) -> None:
         self._config = config.evaluation
         self._ruleset = ruleset
-        self._agents = {name: make_agent(name, ruleset) for name in self._config.against}
+        self._agents = {name: make_known_agent(name, ruleset) for name in self._config.against}
 
     def during(self, agent: Agent, decisions: int) -> Measurement:
         """Return a quick measurement."""

@@ -12,7 +12,7 @@ from torch import nn
 
 from retinue.agents.network import PolicyNetwork
 from retinue.agents.policy import PolicyAgent, manifest_of, save_policy
-from retinue.agents.registry import make_agent
+from retinue.agents.registry import make_known_agent
 from retinue.envs.batch import Batch
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.rewards import Reward
@@ -39,7 +39,7 @@ def check_names(config: TrainConfig) -> None:
     """
     ruleset = ruleset_of(config)
     for name in (*config.opponents, *config.evaluation.against):
-        make_agent(name, ruleset)
+        make_known_agent(name, ruleset)
 
 
 def make_vec_env(config: TrainConfig, ruleset: Ruleset | None = None) -> RetinueVecEnv:
@@ -58,7 +58,7 @@ def make_vec_env(config: TrainConfig, ruleset: Ruleset | None = None) -> Retinue
         config.environments,
         encoding=config.encoding,
         seats=ANY,
-        opponents=[make_agent(name, ruleset) for name in config.opponents],
+        opponents=[make_known_agent(name, ruleset) for name in config.opponents],
         draw="each match",
         reward=Reward(config.reward.mode, config.reward.scale),
         threads=config.engine_threads,

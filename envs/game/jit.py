@@ -10,6 +10,7 @@ the user's cache folder, in a sub-folder named after a digest of all sources tha
 """
 
 import contextlib
+import ctypes
 import functools
 import hashlib
 import os
@@ -244,7 +245,22 @@ def _call_address(context: Any, address: Any, arguments: Any) -> Any:
     return signature, generate
 
 
+@intrinsic
+def _address_as_record(context: Any, address: Any, dtype: Any) -> Any:
+    signature = dtype.dtype(types.int64, dtype)
+
+    def generate(target: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.inttoptr(given[0], target.get_value_type(signature.return_type))
+
+    return signature, generate
+
+
 if ENABLED:
+
+    @inline_jit
+    def record_at(address: int, dtype: Any) -> Any:
+        """Return the record of a ``dtype`` (a global constant) that lies at ``address``."""
+        return _address_as_record(address, dtype)  # type: ignore[call-arg] # Numba adds the first
 
     @inline_jit
     def call_at(address: int, arguments: tuple[Any, ...]) -> int:
@@ -252,6 +268,11 @@ if ENABLED:
         return _call_address(address, arguments)  # type: ignore[call-arg] # Numba adds the first
 
 else:
+
+    def record_at(address: int, dtype: Any) -> Any:
+        """Return the record of a ``dtype`` (a global constant) that lies at ``address``."""
+        memory = (ctypes.c_char * dtype.itemsize).from_address(address)
+        return np.frombuffer(memory, dtype)[0]
 
     def call_at(address: int, arguments: tuple[Any, ...]) -> int:
         """Call the :class:`Callback` at ``address``; give what it returns."""

@@ -1,0 +1,441 @@
+"""The generator of candidate turns: few, good, different, each played on a copy and valued.
+
+What it looks at, for each direction: what each piece alone would gain with each total that the
+store can make (:mod:`~retinue.envs.estimates`); the best allocations of the rolls by these gains
+added up (:mod:`~retinue.envs.allocations`); and the Noble's choices combined with them. The best
+of these are played on copies, those of equal outcome counted once, and described by their facts
+(:mod:`~retinue.envs.consequences`). The same position always gives the same list.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from retinue.envs import facts
+from retinue.envs.actions import NOBLE_CHOICES, clear_turn, copy_turn
+from retinue.envs.allocations import (
+    ALLOCATIONS,
+    allocate,
+    count_of,
+    dice_left_out,
+    note_subsets,
+)
+from retinue.envs.consequences import describe, weigh
+from retinue.envs.estimates import (
+    ESTIMATES,
+    NOBLE_STEPS,
+    STRATEGY,
+    TOGETHER,
+    note_targets,
+    note_totals,
+    per_point,
+    walk,
+)
+from retinue.envs.facts import FACT_COUNT
+from retinue.envs.game.board import GUARDS, NOBLE, PIECES
+from retinue.envs.game.dice import derive, draw, mix
+from retinue.envs.game.engine import legal_guards, noble_may_move, play
+from retinue.envs.game.events import LOG
+from retinue.envs.game.jit import inner_jit, record_at
+from retinue.envs.game.state import GAME, TURN, Record
+from retinue.envs.survey import SURVEY, survey
+
+MAX_CANDIDATES: Final = 128
+MAX_PLANS: Final = 256
+REFINED_PART: Final = 4
+"""One in so many candidates comes from changing the best of the others."""
+
+PROPOSALS: Final = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("count", "i4"),
+                ("direction", "i1", (MAX_CANDIDATES,)),
+                ("noble_steps", "i1", (MAX_CANDIDATES,)),
+                ("noble_after", "i1", (MAX_CANDIDATES,)),
+                ("rolls", "i1", (MAX_CANDIDATES, GUARDS, 6)),
+                ("outcome", "u8", (MAX_CANDIDATES,)),  # the same for turns of equal outcome
+                ("value", "f4", (MAX_CANDIDATES,)),
+                ("row", "f4", (MAX_CANDIDATES, FACT_COUNT)),
+            ],
+            align=True,
+        ),
+    )
+)
+"""Candidate turns and their facts."""
+
+PLANS: Final = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("count", "i4"),
+                ("value", "f4", (MAX_PLANS,)),  # estimates, in descending order
+                ("direction", "i1", (MAX_PLANS,)),
+                ("noble", "i1", (MAX_PLANS,)),  # 0 to 12, as in the encodings
+                ("given", "i8", (MAX_PLANS, GUARDS)),
+            ],
+            align=True,
+        ),
+    )
+)
+"""Turns by their estimates."""
+
+Scratch = Any
+"""What one decision needs while it is made: arrays ``(1,)`` of ``SURVEY``, ``ESTIMATES``,
+``ALLOCATIONS``, ``PLANS``, ``GAME`` (a copy to play on), ``TURN`` and ``LOG``."""
+
+
+@inner_jit
+def new_scratch() -> Scratch:
+    """Return scratch memory for decisions."""
+    log = np.empty(1, LOG)
+    log[0].on = 0
+    return (
+        np.empty(1, SURVEY),
+        np.empty(1, ESTIMATES),
+        np.empty(1, ALLOCATIONS),
+        np.empty(1, PLANS),
+        np.empty(1, GAME),
+        np.empty(1, TURN),
+        log,
+    )
+
+
+@inner_jit
+def _insert_plan(
+    plans: Record,
+    most: int,
+    value: float,
+    direction: int,
+    noble: int,
+    allocations: Record,
+    beam: int,
+    row: int,
+) -> None:
+    """Put a turn among the best by estimate."""
+    count = plans.count
+    if count == most:
+        if value <= plans.value[count - 1]:
+            return
+        at = count - 1
+    else:
+        at = count
+        plans.count = count + 1
+    while at > 0 and plans.value[at - 1] < value:
+        plans.value[at] = plans.value[at - 1]
+        plans.direction[at] = plans.direction[at - 1]
+        plans.noble[at] = plans.noble[at - 1]
+        for guard in range(GUARDS):
+            plans.given[at, guard] = plans.given[at - 1, guard]
+        at -= 1
+    plans.value[at] = value
+    plans.direction[at] = direction
+    plans.noble[at] = noble
+    for guard in range(GUARDS):
+        plans.given[at, guard] = allocations.given[beam, row, guard]
+
+
+@inner_jit
+def _plan_direction(
+    game: Record,
+    rules: Record,
+    strategy: Record,
+    scratch: Scratch,
+    direction: int,
+    largest: int,
+    most: int,
+) -> None:
+    """Add the turns of one direction to the plans."""
+    weights, fade = strategy.weights, scratch[0][0].fade
+    estimates, allocations, plans = scratch[1][0], scratch[2][0], scratch[3][0]
+    movable = noble_may_move(game, rules)
+    # The beam takes captures for what they are worth at best.
+    worth = np.zeros(2, np.float32)
+    steps_open = NOBLE_STEPS if movable else 0
+    for steps in range(steps_open + 1):
+        for kind in range(2):
+            worth[kind] = max(worth[kind], estimates.worth[direction, steps, kind])
+    legal = legal_guards(game, rules)
+    beam = allocate(game, legal, direction, largest, worth, weights, estimates, allocations)
+    point = weights[facts.COMBAT] + per_point(weights)
+    for row in range(allocations.size[beam]):
+        guards = allocations.guards_taken[beam, row]
+        nobles = allocations.nobles_taken[beam, row]
+        value = allocations.rest[beam, row]
+        value += fade * weights[facts.DICE] * dice_left_out(rules, beam, row, allocations)
+        value += guards * weights[facts.GUARDS_CAPTURED] + nobles * weights[facts.NOBLES_CAPTURED]
+        for steps in range(steps_open + 1):
+            noble = estimates.gain[direction, NOBLE, steps]
+            for after in range(2 if steps > 0 and guards + nobles > 0 else 1):
+                moved = 0 if after else steps
+                fought = guards * estimates.worth[direction, moved, 0]
+                fought += nobles * estimates.worth[direction, moved, 1]
+                choice = steps + NOBLE_STEPS * after
+                _insert_plan(
+                    plans,
+                    most,
+                    value + noble + point * fought,
+                    direction,
+                    choice,
+                    allocations,
+                    beam,
+                    row,
+                )
+
+
+@inner_jit
+def _outcome(game: Record, seat: int) -> Any:
+    """Return a number that is the same for turns that lead to the same, uint64."""
+    word = np.uint64(game.credits[seat])
+    for piece in range(PIECES):
+        word = word * np.uint64(131) + np.uint64(game.position[seat, piece] + 2)
+    word = mix(word)
+    for value in range(6):
+        word = word * np.uint64(67) + np.uint64(game.store[seat, value])
+    return mix(word + np.uint64(game.combat[seat] + (1 << 40)))
+
+
+@inner_jit
+def _write_turn(direction: int, noble: int, given: Any, turn: Record) -> None:
+    """Set a ``TURN`` from packed counts for each Guard."""
+    turn.direction = direction
+    turn.noble_steps = noble if noble <= NOBLE_STEPS else noble - NOBLE_STEPS
+    turn.noble_after = 1 if noble > NOBLE_STEPS else 0
+    for guard in range(GUARDS):
+        for value in range(6):
+            turn.rolls[guard, value] = count_of(given[guard], value)
+
+
+@inner_jit
+def play_on_copy(game: Record, rules: Record, scratch: Scratch) -> Record:
+    """Play the turn in ``scratch`` on a copy there; return the copy, a ``GAME``."""
+    _, _, _, _, afters, turns, logs = scratch
+    afters[0] = game
+    play(afters[0], rules, turns[0], logs[0])
+    return afters[0]
+
+
+@inner_jit
+def describe_copy(game: Record, rules: Record, strategy: Record, scratch: Scratch, row: Any) -> Any:
+    """Write the facts of the turn just played on a copy; return its value, float32."""
+    view, after, turn = scratch[0][0], scratch[4][0], scratch[5][0]
+    describe(game, after, rules, strategy, view, turn.direction, turn.noble_after, row)
+    return weigh(row, strategy.weights)
+
+
+@inner_jit
+def _try(
+    game: Record, rules: Record, strategy: Record, scratch: Scratch, proposals: Record
+) -> bool:
+    """Add the turn in ``scratch`` to the proposals unless one of the same outcome is there.
+
+    Returns:
+        whether it was added.
+    """
+    turn = scratch[5][0]
+    outcome = _outcome(play_on_copy(game, rules, scratch), game.seat)
+    count = proposals.count
+    for index in range(count):
+        if proposals.outcome[index] == outcome:
+            return False
+    value = describe_copy(game, rules, strategy, scratch, proposals.row[count])
+    proposals.outcome[count] = outcome
+    proposals.value[count] = value
+    proposals.direction[count] = turn.direction
+    proposals.noble_steps[count] = turn.noble_steps
+    proposals.noble_after[count] = turn.noble_after
+    for guard in range(GUARDS):
+        for value_ in range(6):
+            proposals.rolls[count, guard, value_] = turn.rolls[guard, value_]
+    proposals.count = count + 1
+    return True
+
+
+@inner_jit
+def _has_company(game: Record, guard: int) -> bool:
+    """Tell whether another Guard stands with one, on the loop or the Home path."""
+    place = game.position[game.seat, guard]
+    for other in range(GUARDS):
+        if other != guard and place >= 0 and game.position[game.seat, other] == place:
+            return True
+    return False
+
+
+@inner_jit
+def best_of(proposals: Record) -> int:
+    """Return which candidate has the highest value, the first of several."""
+    best = 0
+    for index in range(1, proposals.count):
+        if proposals.value[index] > proposals.value[best]:
+            best = index
+    return best
+
+
+@inner_jit
+def copy_candidate(proposals: Record, index: int, turn: Record) -> None:
+    """Set a ``TURN`` to a candidate."""
+    turn.direction = proposals.direction[index]
+    turn.noble_steps = proposals.noble_steps[index]
+    turn.noble_after = proposals.noble_after[index]
+    for guard in range(GUARDS):
+        for value in range(6):
+            turn.rolls[guard, value] = proposals.rolls[index, guard, value]
+
+
+@inner_jit
+def _refine(
+    game: Record, rules: Record, legal: int, strategy: Record, scratch: Scratch, proposals: Record
+) -> None:
+    """Try small changes of the best turn, and of what becomes better by them, while there is room.
+
+    That finds what the estimates cannot see: what pieces do to each other.
+    """
+    turn = scratch[5][0]
+    begun = -1
+    while proposals.count < strategy.count:
+        best = best_of(proposals)
+        if best == begun:
+            return
+        begun = best
+        steps_open = NOBLE_STEPS if noble_may_move(game, rules) else 0
+        for choice in range(2 * steps_open + 1):
+            if proposals.count < strategy.count:
+                copy_candidate(proposals, best, turn)
+                turn.noble_steps = choice if choice <= NOBLE_STEPS else choice - NOBLE_STEPS
+                turn.noble_after = 1 if choice > NOBLE_STEPS else 0
+                _try(game, rules, strategy, scratch, proposals)
+        for value in range(6):
+            for source in range(GUARDS + 1):
+                for target in range(GUARDS + 1):
+                    if proposals.count == strategy.count:
+                        return
+                    copy_candidate(proposals, best, turn)
+                    if _move_roll(game, legal, turn, value, source, target):
+                        _try(game, rules, strategy, scratch, proposals)
+
+
+@inner_jit
+def _move_roll(
+    game: Record, legal: int, turn: Record, value: int, source: int, target: int
+) -> bool:
+    """Take one roll from a Guard, or what is kept (``GUARDS``), for another; tell if it can be."""
+    if source == target or (target < GUARDS and not (legal >> target) & 1):
+        return False
+    if source < GUARDS:
+        if turn.rolls[source, value] == 0:
+            return False
+        turn.rolls[source, value] -= 1
+    else:
+        given = 0
+        for guard in range(GUARDS):
+            given += turn.rolls[guard, value]
+        if given == game.store[game.seat, value]:
+            return False
+    if target < GUARDS:
+        turn.rolls[target, value] += 1
+    return True
+
+
+@inner_jit
+def propose(
+    game: Record, rules: Record, strategy: Record, scratch: Scratch, proposals: Record
+) -> None:
+    """Write candidate turns of the seat to move, the one that moves nothing first.
+
+    Args:
+        game: ``GAME``, its roll received.
+        rules: ``RULES``.
+        strategy: ``STRATEGY``, whose weights guide the choice of candidates.
+        scratch: ``SCRATCH``.
+        proposals: ``PROPOSALS``; ``count`` of them are written.
+    """
+    view, estimates, plans, turn = scratch[0][0], scratch[1][0], scratch[3][0], scratch[5][0]
+    proposals.count = 0
+    survey(game, rules, strategy, view)
+    clear_turn(turn)
+    _try(game, rules, strategy, scratch, proposals)
+    largest = note_totals(game, estimates)
+    note_targets(game, rules, strategy.weights, view, estimates)
+    plans.count = 0
+    note_subsets(game, rules, strategy.weights, view.fade, scratch[2][0])
+    legal = legal_guards(game, rules)
+    most = min(MAX_PLANS, 2 * strategy.count)
+    for direction in range(2):
+        for guard in range(GUARDS):
+            if (legal >> guard) & 1:
+                walk(game, rules, strategy, view, direction, guard, largest, estimates)
+                if _has_company(game, guard):
+                    walk(
+                        game, rules, strategy, view, direction, guard + TOGETHER, largest, estimates
+                    )
+        walk(game, rules, strategy, view, direction, NOBLE, NOBLE_STEPS, estimates)
+        _plan_direction(game, rules, strategy, scratch, direction, largest, most)
+    refined = strategy.count // REFINED_PART
+    for index in range(plans.count):
+        if proposals.count >= strategy.count - refined:
+            break
+        _write_turn(plans.direction[index], plans.noble[index], plans.given[index], turn)
+        _try(game, rules, strategy, scratch, proposals)
+    _refine(game, rules, legal, strategy, scratch, proposals)
+
+
+@inner_jit
+def draw_turn(game: Record, rules: Record, key: Any, turn: Record) -> None:
+    """Draw the parts of a cleared ``turn`` uniformly.
+
+    That is: one of the two directions; one of the Noble's 13 choices, but staying if it is Home;
+    and for each stored roll nobody or one of the Guards that may be given rolls.
+    """
+    turn.direction = draw(key, 0, 2)
+    if noble_may_move(game, rules):
+        choice = draw(key, 1, NOBLE_CHOICES)
+        turn.noble_after = 1 if choice > NOBLE_STEPS else 0
+        turn.noble_steps = choice - NOBLE_STEPS if choice > NOBLE_STEPS else choice
+    legal = legal_guards(game, rules)
+    takers = 1  # the first one is nobody
+    for guard in range(GUARDS):
+        takers += (legal >> guard) & 1
+    counter = 2
+    for value in range(6):
+        for _ in range(game.store[game.seat, value]):
+            taker = draw(key, counter, takers)
+            counter += 1
+            for guard in range(GUARDS):
+                if (legal >> guard) & 1:
+                    taker -= 1
+                    if taker == 0:
+                        turn.rolls[guard, value] += 1
+
+
+@inner_jit
+def _choose_at_random(
+    game: Record, rules: Record, key: Any, turn: Record, strategy: Record
+) -> None:
+    """Set ``turn`` to the best of turns drawn at random."""
+    scratch = new_scratch()
+    tried = scratch[5][0]
+    row = np.empty(FACT_COUNT, np.float32)
+    survey(game, rules, strategy, scratch[0][0])
+    best = np.float32(0.0)
+    for index in range(strategy.count):
+        clear_turn(tried)
+        draw_turn(game, rules, derive(key, index), tried)
+        play_on_copy(game, rules, scratch)
+        value = describe_copy(game, rules, strategy, scratch, row)
+        if index == 0 or value > best:
+            best = value
+            copy_turn(tried, turn)
+
+
+def choose_by_weights(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
+    """Choose the candidate that a strategy values most; ``memory`` is a ``STRATEGY``'s address."""
+    strategy = record_at(memory, STRATEGY)
+    if strategy.at_random:
+        _choose_at_random(game, rules, key, turn, strategy)
+        return 0
+    proposals = np.empty(1, PROPOSALS)
+    propose(game, rules, strategy, new_scratch(), proposals[0])
+    copy_candidate(proposals[0], best_of(proposals[0]), turn)
+    return 0
