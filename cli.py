@@ -12,19 +12,25 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 import typer.core
 
 from retinue import __version__
+from retinue.cli_common import (
+    BAD_INPUT,
+    DOES_NOT_FIT,
+    DONE,
+    INTERRUPTED,
+    LARGEST_SEED,
+    choose_ruleset,
+    complain,
+    show,
+)
+from retinue.cli_measure import bench, bench_generator, cross_table
+from retinue.cli_tune import tune
 from retinue.evaluation.text import printable
-
-DONE: Final = 0
-DOES_NOT_FIT: Final = 1
-BAD_INPUT: Final = 2
-INTERRUPTED: Final = 130
-LARGEST_SEED: Final = 2**53 - 1
 
 
 class _Commands(typer.core.TyperGroup):
@@ -34,7 +40,7 @@ class _Commands(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            _complain("interrupted")
+            complain("interrupted")
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -103,7 +109,7 @@ def play(
     from retinue.evaluation.report import fault_lines, standings_table
     from retinue.evaluation.session import play_session
 
-    ruleset = _ruleset(mode, rules)
+    ruleset = choose_ruleset(mode, rules)
     specs = split_specs(agents)
     line_up = [make_agent(spec, ruleset, time_limit=time_limit) for spec in specs]
     with progress_bar("matches") as on_progress:
@@ -118,12 +124,12 @@ def play(
             on_progress=on_progress,
         )
     if session.matches is not None:
-        _print(standings_table(session.matches, ruleset, rotated=rotate))
+        show(standings_table(session.matches, ruleset, rotated=rotate))
     for line in fault_lines(line_up):
-        _complain(line)
+        complain(line)
     if session.interrupted:
         done = 0 if session.matches is None else len(session.matches)
-        _complain(f"interrupted after {done:,} of {matches:,} matches")
+        complain(f"interrupted after {done:,} of {matches:,} matches")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -170,7 +176,7 @@ def replay(
             verdict = verify_records(found, on_progress)
         print(printable(str(verdict)))
         if verdict.refused:
-            _complain(str(verdict.refused[0]))
+            complain(str(verdict.refused[0]))
             raise typer.Exit(DOES_NOT_FIT)
         return
     if len(found) > 1:
@@ -186,7 +192,7 @@ def replay(
             for text in tell(match, with_board=board):
                 print(text)
     except (RecordError, VideoError) as error:
-        _complain(str(error))
+        complain(str(error))
         raise typer.Exit(DOES_NOT_FIT if isinstance(error, RecordError) else BAD_INPUT) from error
 
 
@@ -212,7 +218,7 @@ def stats(
         with progress_bar("records") as on_progress:
             tables = write_tables(found, out, form, on_progress, overwrite=overwrite)
     except RecordError as error:
-        _complain(f"{error} (no table was written)")
+        complain(f"{error} (no table was written)")
         raise typer.Exit(DOES_NOT_FIT) from error
     print(*map(printable, tables.in_words()), sep="\n")
 
@@ -225,7 +231,7 @@ def rules(
     from retinue.envs.game.ruleset import load_ruleset
     from retinue.evaluation.report import rules_table
 
-    _print(rules_table(load_ruleset(source)))
+    show(rules_table(load_ruleset(source)))
 
 
 @app.command(epilog="Example: retinue agents")
@@ -234,7 +240,7 @@ def agents() -> None:
     from retinue.agents.registry import agent_options, known_agents
     from retinue.evaluation.report import agents_table
 
-    _print(agents_table(known_agents(), agent_options()))
+    show(agents_table(known_agents(), agent_options()))
 
 
 @app.command(
@@ -281,65 +287,25 @@ def train(
     result = train_policy(chosen, run, resume=resume is not None)
     if result is None:
         again = shlex.join(["retinue", "train", "--resume", str(run.path)])
-        _complain(f"interrupted; go on with: {again}")
+        complain(f"interrupted; go on with: {again}")
         raise typer.Exit(INTERRUPTED)
-    _print(table_of(result))
+    show(table_of(result))
     print(printable(f"The policy is in {run.policy}; let it play: --agents policy:{run.path},..."))
 
 
-@app.command(epilog="Example: retinue bench --json bench.json")
-def bench(
-    mode: Annotated[str, typer.Option(metavar="MODE", help="journey or brawl.")] = "journey",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there too.")
-    ] = None,
-    training: Annotated[
-        bool, typer.Option("--training/--no-training", help="Time training too (minutes).")
-    ] = True,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A fraction of the work: to try it, not to quote.")
-    ] = False,
-) -> None:
-    """Measure the speed of engine, environments and training on this machine."""
-    from retinue.envs.game.files import check_writable, write_atomically
-    from retinue.evaluation.benchmark import benchmark_engine, machine, to_json
-
-    _ruleset(mode, None)
-    if json_file is not None:
-        check_writable(json_file)
-    about = machine()
-    print(", ".join(f"{name} {value}" for name, value in about.items()))
-    rows = []
-    for row in benchmark_engine(mode, quick=quick):
-        rows.append(row)
-        print(row, flush=True)
-    if training:
-        from retinue.training.benchmark import benchmark_training
-
-        for row in benchmark_training(mode, quick=quick):
-            rows.append(row)
-            print(row, flush=True)
-    if json_file is not None:
-        import json
-
-        write_atomically(json_file, json.dumps(to_json(rows, about), indent=2) + "\n")
+app.command(
+    epilog="Examples: retinue tune --mode brawl --out mine.yaml   |   "
+    "retinue tune --rules my.yaml --start tactician --out mine.yaml"
+)(tune)
+app.command(epilog="Example: retinue bench --json bench.json")(bench)
+app.command(epilog="Example: retinue bench-generator --mode brawl --blocks 100")(bench_generator)
+app.command(
+    epilog="Examples: retinue cross-table --agents tactician,greedy,racer --out runs/small   |   "
+    "retinue cross-table --agents bots/bot.py:MyBot,tactician,hunter --mode brawl"
+)(cross_table)
 
 
-# --- What they share
-
-
-def _ruleset(mode: str | None, file: Path | None) -> Any:
-    """Return the rules of a mode, or of a file, which must then be of that mode if one is given."""
-    from retinue.envs.game.ruleset import MODES, load_ruleset
-
-    if mode is not None and mode not in MODES:
-        raise typer.BadParameter(f"unknown mode {mode!r}: use {' or '.join(MODES)}")
-    if file is None:
-        return load_ruleset(mode or MODES[0])
-    ruleset = load_ruleset(file)
-    if mode not in (None, ruleset.mode):
-        raise typer.BadParameter(f"{file} is a {ruleset.mode} rule file, but --mode says {mode}")
-    return ruleset
+# --- The command itself
 
 
 def _refuse_unknown_name(config: Path) -> None:
@@ -356,28 +322,21 @@ def _refuse_unknown_name(config: Path) -> None:
         )
 
 
-def _print(table: Any) -> None:
-    from rich.console import Console
-
-    Console(markup=False, emoji=False).print(table)  # names and paths are to be read as they are
-
-
-def _complain(message: str) -> None:
-    """Say on standard error, in one line, what is wrong."""
-    print(f"retinue: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
-
-
 def _input_errors() -> tuple[type[Exception], ...]:
     """Return what bad input raises; anything else is a bug and keeps its traceback."""
     from retinue.agents.registry import AgentError
     from retinue.envs.game.record import RecordError
     from retinue.envs.game.schema import SchemaError
+    from retinue.envs.strategy_file import StrategyError
     from retinue.evaluation.arena import ArenaError
 
-    # A run folder belongs to training, which only `train` loads.
+    # Training is only loaded by `train` and `tune`.
     training = sys.modules.get("retinue.training.run_folder")
+    tuning = sys.modules.get("retinue.training.tune_config")
     run_errors = (training.RunError,) if training else ()
-    return (AgentError, ArenaError, RecordError, SchemaError, OSError, *run_errors)
+    tune_errors = (tuning.TuneError,) if tuning else ()
+    known = (AgentError, ArenaError, RecordError, SchemaError, StrategyError, OSError)
+    return (*known, *run_errors, *tune_errors)
 
 
 _UsageError: Any = typer.BadParameter.__bases__[0]  # wherever this typer keeps click's
@@ -395,11 +354,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = command.main(words, prog_name="retinue", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):  # before or after a subcommand's own work
-        _complain("interrupted")
+        complain("interrupted")
         code = INTERRUPTED
     except _UsageError as error:
         path = error.ctx.command_path if error.ctx else "retinue"
-        _complain(f"{error.format_message().rstrip('.')} (see `{path} --help`)")
+        complain(f"{error.format_message().rstrip('.')} (see `{path} --help`)")
         return BAD_INPUT
     except (BrokenPipeError, SystemExit):  # the reader has seen enough; typer answers by exiting
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -407,7 +366,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if not isinstance(error, _input_errors()):
             raise
-        _complain(str(error))
+        complain(str(error))
         return BAD_INPUT
     return code if isinstance(code, int) else DONE
 

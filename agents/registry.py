@@ -12,17 +12,18 @@ from retinue.agents.base import Agent, CompiledAgent
 from retinue.agents.loading import is_path
 from retinue.agents.options import Option, OptionError, join_options, parse_options
 from retinue.agents.scripted import choose_racer, choose_random, choose_spread
-from retinue.agents.strategies import (
-    CANDIDATES,
-    MOST_AT_RANDOM,
+from retinue.agents.search import MOST_DEPTH, MOST_ROLLOUTS, SearchAgent, Settings
+from retinue.agents.strategies import CANDIDATES, MOST_AT_RANDOM, make_strategy
+from retinue.envs.actions import MAX_CANDIDATES
+from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.opponents import Policy
+from retinue.envs.strategy_file import (
     StrategyError,
     StrategyFile,
-    make_strategy,
     read_strategy,
     shipped_files,
     shipped_strategy,
 )
-from retinue.envs.game.ruleset import Ruleset
 
 
 class AgentError(ValueError):
@@ -51,6 +52,9 @@ class Kind:
         )
         return f"{name}:{after}" if after else name
 
+
+_THE_BASE: Final = "base"
+"""The option ``opponents`` of a search: they play as its base does."""
 
 _KINDS: Final[dict[str, Kind]] = {}
 
@@ -223,6 +227,43 @@ def _make_own_strategy(options: dict[str, Any], ruleset: Ruleset) -> Agent:
     return _strategy(f"strategy {path}", strategy, options, ruleset)
 
 
+_SEARCH_OPTIONS: Final = {
+    "base": Option(str, "tactician", "whose turns it tries, and who plays its seat in rollouts"),
+    "opponents": Option(str, _THE_BASE, "how it takes the other seats to play: an agent"),
+    "rollouts": Option(int, 800, "rollouts for a turn, in all", low=0, high=MOST_ROLLOUTS),
+    "time": Option(float, 0.0, "seconds for a turn; if not 0 they count, not rollouts", low=0),
+    "depth": Option(int, 1, "own decisions that a rollout looks ahead", low=1, high=MOST_DEPTH),
+    "top": Option(int, 8, "turns that it compares", low=1, high=MAX_CANDIDATES),
+    "candidates": Option(
+        int, 16, "turns that a strategy looks at in rollouts", low=1, high=MAX_CANDIDATES
+    ),
+    "doubt": Option(float, 1.0, "standard errors by which a turn has to beat the base's", low=0),
+    "threads": Option(int, 0, "threads of its rollouts; 0 for all", low=0),
+}
+
+
+def _make_search(options: dict[str, Any], ruleset: Ruleset) -> Agent:
+    """Make a search over the policies of other agents."""
+    base, opponents = options.pop("base"), options.pop("opponents")
+    own = _policy_of("base", base, ruleset)
+    others = own if opponents == _THE_BASE else _policy_of("opponents", opponents, ruleset)
+    return SearchAgent("search", own, others, Settings(**options), ruleset)
+
+
+def _policy_of(key: str, name: str, ruleset: Ruleset) -> Policy:
+    """Return the policy of an agent that an option of a search names."""
+    try:
+        policy = make_known_agent(name, ruleset).compiled
+    except AgentError as error:
+        raise AgentError(f"agent search: option {key}: {error}") from error
+    if policy is None:
+        raise AgentError(
+            f"agent search: option {key} must be an agent that kernels can call "
+            f"(racer, tactician, a strategy), not {name!r}"
+        )
+    return policy
+
+
 def _make_policy(argument: str, ruleset: Ruleset) -> Agent:
     """Load a trained policy; torch is only needed, and imported, for this."""
     from retinue.agents.policy import PolicyError, load_policy
@@ -238,6 +279,12 @@ _register_compiled("racer", choose_racer, "races its foremost Guard Home, then t
 _register_compiled("spread", choose_spread, "keeps its Guards level on their way Home")
 for _name in shipped_files():
     _register_strategy(_name)
+register(
+    "search",
+    _make_search,
+    "looks ahead: rollouts of a base agent's best turns",
+    options=_SEARCH_OPTIONS,
+)
 register("policy", _make_policy, "a trained policy, from a training run's folder", "FOLDER")
 register(
     "strategy",

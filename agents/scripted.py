@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from retinue.envs.candidates import draw_turn
+from retinue.envs.choosing import draw_turn
 from retinue.envs.game.board import BACKWARD, FORWARD, GUARDS, NOBLE, PIECES
 from retinue.envs.game.engine import legal_guards, noble_may_move
 from retinue.envs.game.jit import inner_jit

@@ -8,18 +8,24 @@
 ``turn``
     ``MultiDiscrete([2, 13] + [5] * store_capacity)``: direction, noble as above, and for each
     stored roll, in ascending order of value, keep (0) or the Guard that gets it (1 to 4).
+``candidates``
+    ``Discrete(candidates)``: which of the turns proposed by the generator
+    (:mod:`retinue.envs.candidates`) is played; 0 moves nothing.
 
 Masks are exact and never empty. An action that the mask forbids never raises: it means the most
 passive legal one. In ``steps`` that is the plan "forward" (or its own direction) with the Noble
-staying, afterwards the end of the turn; in ``turn`` it is "stay" and "keep" for each illegal part.
+staying, afterwards the end of the turn; in ``turn`` it is "stay" and "keep" for each illegal part;
+in ``candidates`` it is the turn that moves nothing.
 """
 
+import operator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import gymnasium
 import numpy as np
 
+from retinue.envs.facts import FACT_COUNT
 from retinue.envs.game.board import DIRECTION_NAMES, GUARDS
 from retinue.envs.game.engine import legal_guards, noble_may_move
 from retinue.envs.game.jit import inline_jit, inner_jit
@@ -37,7 +43,10 @@ from retinue.envs.observation import (
 )
 
 STEPS: Final = 0
-ENCODINGS: Final = ("steps", "turn")
+TURN_AT_ONCE: Final = 1
+CANDIDATES: Final = 2
+ENCODINGS: Final = ("steps", "turn", "candidates")
+MAX_CANDIDATES: Final = 128
 
 DIRECTIONS: Final = 2
 NOBLE_CHOICES: Final = 13
@@ -62,14 +71,31 @@ DRAFT_FIELDS: Final = (
 
 @dataclass(frozen=True)
 class Encoding:
-    """One action encoding under one ruleset."""
+    """One action encoding under one ruleset.
+
+    Args:
+        name: one of ``ENCODINGS``.
+        ruleset: the rules.
+        candidates: how many turns are proposed; of ``candidates`` only.
+
+    Raises:
+        ValueError: there is no such encoding, or there cannot be so many candidates.
+    """
 
     name: str
     ruleset: Ruleset
+    candidates: int = 64
 
     def __post_init__(self) -> None:
         if self.name not in ENCODINGS:
-            raise ValueError(f"unknown encoding {self.name!r}: use {' or '.join(ENCODINGS)}")
+            raise ValueError(f"unknown encoding {self.name!r}: use {', '.join(ENCODINGS)}")
+        if not 2 <= operator.index(self.candidates) <= MAX_CANDIDATES:
+            raise ValueError(f"candidates must be 2 to {MAX_CANDIDATES}, not {self.candidates}")
+
+    @property
+    def is_candidates(self) -> bool:
+        """Whether whole turns are proposed."""
+        return self.code == CANDIDATES
 
     @property
     def code(self) -> int:
@@ -81,6 +107,8 @@ class Encoding:
         """How many choices each part of an action has."""
         if self.name == "steps":
             return (STEP_ACTIONS,)
+        if self.is_candidates:
+            return (self.candidates,)
         return (DIRECTIONS, NOBLE_CHOICES, *[CHOICES_PER_ROLL] * self.ruleset.store_capacity)
 
     @property
@@ -92,16 +120,20 @@ class Encoding:
         """Return a new Gymnasium action space."""
         if self.name == "steps":
             return gymnasium.spaces.Discrete(STEP_ACTIONS)
+        if self.is_candidates:
+            return gymnasium.spaces.Discrete(self.candidates)
         return gymnasium.spaces.MultiDiscrete(np.array(self.nvec))
 
     def layout(self) -> Layout:
         """Return the layout of the observation that goes with this encoding."""
         if self.name == "steps":
-            return Layout(self.ruleset, ("plan", PLAN_SIZE, "the turn chosen so far"))
-        capacity = self.ruleset.store_capacity
-        return Layout(
-            self.ruleset, ("rolls", capacity, "the stored rolls in ascending order, value / 6")
-        )
+            return Layout(self.ruleset, ("plan", (PLAN_SIZE,), 0.0, "the turn chosen so far"))
+        if self.is_candidates:
+            shape = (self.candidates, FACT_COUNT)
+            return Layout(self.ruleset, ("candidates", shape, -1.0, "a row of facts for each"))
+        shape = (self.ruleset.store_capacity,)
+        meaning = "the stored rolls in ascending order, value / 6"
+        return Layout(self.ruleset, ("rolls", shape, 0.0, meaning))
 
     def describe(self, action: Any) -> str:
         """Return an action of the ``steps`` encoding, or one noble choice, in words."""
@@ -283,6 +315,13 @@ def write_turn_mask(draft: Record, mask: Any, capacity: int) -> None:
         for guard in range(GUARDS):
             mask[at + 1 + guard] = 0
         at += CHOICES_PER_ROLL
+
+
+@inner_jit
+def write_candidates_mask(count: int, mask: Any, most: int) -> None:
+    """Write the mask of ``candidates``, uint8 ``(most,)``; without any the first is left."""
+    for index in range(most):
+        mask[index] = 1 if index < max(1, count) else 0
 
 
 @inner_jit

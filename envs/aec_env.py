@@ -56,7 +56,8 @@ class RetinueAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc] # PettingZoo s
     Args:
         mode: ``"journey"`` or ``"brawl"``.
         rules: a ruleset or a YAML rule file instead of the mode's own.
-        encoding: of actions, ``"steps"`` or ``"turn"``.
+        encoding: of actions, ``"steps"``, ``"turn"`` or ``"candidates"``.
+        candidates: how many turns are proposed (``"candidates"`` only).
         observation: ``"flat"`` for one vector, ``"dict"`` for its named parts.
         reward: ``"score"``, ``"margin"`` or ``"place"`` (see ``retinue.envs.rewards``).
         reward_scale: by what rewards are divided; 100 by default, 1 for ``"place"``.
@@ -72,6 +73,7 @@ class RetinueAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc] # PettingZoo s
         *,
         rules: Ruleset | str | Path | None = None,
         encoding: str = "steps",
+        candidates: int = 64,
         observation: str = "flat",
         reward: str = "margin",
         reward_scale: float | None = None,
@@ -83,6 +85,7 @@ class RetinueAECEnv(AECEnv[str, Any, Any]):  # type: ignore[misc] # PettingZoo s
             1,
             rules=rules,
             encoding=encoding,
+            candidates=candidates,
             seats=None,
             opponents=None,
             reward=reward,

@@ -4,158 +4,25 @@ It starts from the allocation that gives nothing yet and from joint moves of two
 from one tile, or to the same tile from two.
 """
 
-from typing import Any, Final
-
-import numpy as np
+from typing import Any
 
 from retinue.envs import facts
-from retinue.envs.estimates import MAX_TOTAL, TOGETHER, per_point
+from retinue.envs.estimates import MOVERS, TOGETHER, per_point
 from retinue.envs.game.board import GUARDS, HOME_PATH
 from retinue.envs.game.jit import inline_jit, inner_jit
 from retinue.envs.game.state import Record
-
-MAX_SUBSETS: Final = 1024
-"""Ways to give one Guard some of the stored rolls that are looked at."""
-OPTIONS: Final = 12
-"""The best of them that the beam tries for each Guard."""
-SAME_TOTAL: Final = 2
-"""How many of those may add up to the same."""
-WIDTH: Final = 32
-"""Allocations that the beam keeps after each Guard."""
-PAIRS: Final = 16
-"""With how many the beam starts."""
-WAYS_TO_MAKE: Final = 4
-"""Subsets of the same total among which those of a joint move are looked for."""
-PLACES: Final = HOME_PATH + 24
-
-COUNT_BITS: Final = 8
-"""Rolls of each value are packed into an integer, so many bits for each value."""
-
-ALLOCATIONS: Final = np.dtype(
-    (
-        np.record,
-        np.dtype(
-            [
-                ("store", "i8"),  # packed counts
-                ("held", "i4"),  # rolls in it
-                ("dice_per_roll", "f4"),  # more to roll next turn for each roll spent, on average
-                ("subsets", "i4"),
-                ("subset", "i8", (MAX_SUBSETS,)),  # packed counts
-                ("total", "i2", (MAX_SUBSETS,)),
-                ("spending", "f4", (MAX_SUBSETS,)),  # value of what is no longer kept
-                ("made", "i2", (MAX_TOTAL + 1, WAYS_TO_MAKE)),  # subsets that make a total
-                ("ways_made", "i4", (MAX_TOTAL + 1,)),
-                ("per_capture", "f4", (2,)),  # value of capturing a Guard, a Noble, at best
-                ("option", "i2", (GUARDS, OPTIONS)),  # subsets
-                ("option_value", "f4", (GUARDS, OPTIONS)),
-                ("options", "i4", (GUARDS,)),
-                ("leads_to", "i2", (GUARDS, PLACES)),  # the least total that ends on a place
-                # Two beams, which take turns; each in descending order of value.
-                ("size", "i4", (2,)),
-                ("value", "f4", (2, WIDTH)),  # with what Guards still to be served get at best
-                ("rest", "f4", (2, WIDTH)),  # value without those and without captures
-                ("guards_taken", "i4", (2, WIDTH)),
-                ("nobles_taken", "i4", (2, WIDTH)),
-                ("served", "i4", (2, WIDTH)),  # bit mask of Guards
-                ("left", "i8", (2, WIDTH)),  # packed counts
-                ("given", "i8", (2, WIDTH, GUARDS)),  # packed counts
-            ],
-            align=True,
-        ),
-    )
+from retinue.envs.subsets import (
+    ALIKE,
+    NOTHING_NEW,
+    OPTIONS,
+    PAIRS,
+    PLACES,
+    SAME_TOTAL,
+    SUBSET_MASK,
+    WIDTH,
+    correction,
+    fits,
 )
-
-
-@inline_jit
-def count_of(packed: int, value: int) -> int:
-    """Return how many rolls of a value (0 for ones) are in packed counts."""
-    return (packed >> (COUNT_BITS * value)) & ((1 << COUNT_BITS) - 1)
-
-
-@inline_jit
-def _fits(subset: int, left: int) -> bool:
-    """Tell whether packed counts are all within others."""
-    for value in range(6):
-        if count_of(subset, value) > count_of(left, value):
-            return False
-    return True
-
-
-# --- Subsets of the store
-
-
-@inner_jit
-def note_subsets(game: Record, rules: Record, weights: Any, fade: float, out: Record) -> None:
-    """List the ways to take some rolls from the store.
-
-    With very many rolls a single Guard's part is limited, those of which there are most first.
-    """
-    most = np.zeros(6, np.int64)
-    ways = 1
-    held = 0
-    out.store = 0
-    for value in range(6):
-        most[value] = game.store[game.seat, value]
-        held += most[value]
-        ways *= most[value] + 1
-        out.store |= most[value] << (COUNT_BITS * value)
-    while ways > MAX_SUBSETS:
-        largest = 0
-        for value in range(6):
-            if most[value] >= most[largest]:
-                largest = value
-        most[largest] -= 1
-        ways = ways // (most[largest] + 2) * (most[largest] + 1)
-    # While allocations are made, the dice that rolls spent bring back count evenly for each.
-    out.held = held
-    out.dice_per_roll = float(rules.dice[0] - rules.dice[held]) / max(1, held)
-    per_roll = fade * (weights[facts.DICE] * out.dice_per_roll - weights[facts.KEPT])
-    out.subset[0] = 0
-    out.total[0] = 0
-    out.spending[0] = 0.0
-    count = 1
-    for value in range(6):
-        size = count
-        change = per_roll - fade * weights[facts.KEPT_PIPS] * (value + 1)
-        for taken in range(1, most[value] + 1):
-            for index in range(size):
-                out.subset[count] = out.subset[index] + (taken << (COUNT_BITS * value))
-                out.total[count] = out.total[index] + taken * (value + 1)
-                out.spending[count] = out.spending[index] + taken * change
-                count += 1
-    out.subsets = count
-    _note_ways(out)
-
-
-@inner_jit
-def dice_left_out(rules: Record, beam: int, row: int, out: Record) -> float:
-    """Return how many more dice an allocation leads to than were counted for its rolls."""
-    kept = 0
-    for value in range(6):
-        kept += count_of(out.left[beam, row], value)
-    counted = out.dice_per_roll * (out.held - kept)
-    return float(rules.dice[kept] - rules.dice[out.held]) - counted
-
-
-@inner_jit
-def _note_ways(out: Record) -> None:
-    """Note for each total the subsets that make it at the least cost."""
-    for total in range(MAX_TOTAL + 1):
-        out.ways_made[total] = 0
-    for subset in range(out.subsets):
-        made = out.made[out.total[subset]]
-        at = out.ways_made[out.total[subset]]
-        if at == WAYS_TO_MAKE:
-            at -= 1
-            if out.spending[subset] <= out.spending[made[at]]:
-                continue
-        else:
-            out.ways_made[out.total[subset]] = at + 1
-        while at > 0 and out.spending[made[at - 1]] < out.spending[subset]:
-            made[at] = made[at - 1]
-            at -= 1
-        made[at] = subset
-
 
 # --- One Guard's options
 
@@ -184,15 +51,16 @@ def _choose_options(guard: int, direction: int, estimates: Record, out: Record) 
         if count == OPTIONS and value <= values[count - 1]:
             continue
         same = 0
+        alike = 0
         at = count
         for index in range(1, count):
             if out.total[options[index]] == total:
                 same += 1
-                at = index
-        if same >= SAME_TOTAL:
-            if value <= values[at]:
-                continue
-        elif count == OPTIONS:
+                if out.rolls[options[index]] == out.rolls[subset]:
+                    alike += 1
+        if same >= SAME_TOTAL or alike >= ALIKE:
+            continue
+        if count == OPTIONS:
             at = count - 1
         else:
             at = count
@@ -215,38 +83,46 @@ def _best_option(guard: int, out: Record) -> float:
 
 
 @inline_jit
+def _entry(row: int, subset: int, another: int, movers: int) -> int:
+    """Return an entry for the next beam as one number.
+
+    Args:
+        row: of the present beam.
+        subset: for the Guard that is served, or the first of a pair.
+        another: for the second of a pair.
+        movers: of a pair, as one number, plus 1; 0 without one; ``NOTHING_NEW`` if the row stays.
+    """
+    return int(row) | int(subset) << 8 | int(another) << 20 | int(movers) << 32
+
+
+@inline_jit
+def _enter(out: Record, value: float, entry: int, most: int) -> None:
+    """Put an entry among the best ``most`` for the next beam."""
+    at = out.entries
+    if at == most:
+        at -= 1
+        if value <= out.entry_value[at]:
+            return
+    else:
+        out.entries = at + 1
+    while at > 0 and out.entry_value[at - 1] < value:
+        out.entry_value[at] = out.entry_value[at - 1]
+        out.entry[at] = out.entry[at - 1]
+        at -= 1
+    out.entry_value[at] = value
+    out.entry[at] = entry
+
+
+@inner_jit
 def _copy(out: Record, source: int, row: int, target: int, at: int) -> None:
     out.left[target, at] = out.left[source, row]
-    out.value[target, at] = out.value[source, row]
+    out.kept[target, at] = out.kept[source, row]
     out.rest[target, at] = out.rest[source, row]
     out.served[target, at] = out.served[source, row]
     out.guards_taken[target, at] = out.guards_taken[source, row]
     out.nobles_taken[target, at] = out.nobles_taken[source, row]
     for guard in range(GUARDS):
         out.given[target, at, guard] = out.given[source, row, guard]
-
-
-@inner_jit
-def _insert(out: Record, source: int, row: int, target: int, value: float, most: int) -> int:
-    """Copy a row of one beam into the other, where its new value puts it.
-
-    Returns:
-        its place, or -1 if ``most`` better ones are there.
-    """
-    size = out.size[target]
-    if size == most:
-        if value <= out.value[target, size - 1]:
-            return -1
-        at = size - 1
-    else:
-        at = size
-        out.size[target] = size + 1
-    while at > 0 and out.value[target, at - 1] < value:
-        _copy(out, target, at - 1, target, at)
-        at -= 1
-    _copy(out, source, row, target, at)
-    out.value[target, at] = value
-    return at
 
 
 @inner_jit
@@ -262,6 +138,9 @@ def _give(
 ) -> None:
     """Settle what one Guard gets in an allocation."""
     total = out.total[subset]
+    kept = out.kept[beam, row]
+    out.rest[beam, row] += correction(kept, out.rolls[subset], out)
+    out.kept[beam, row] = kept - out.rolls[subset]
     out.served[beam, row] |= 1 << guard
     out.left[beam, row] -= out.subset[subset]
     out.given[beam, row, guard] = out.subset[subset]
@@ -270,19 +149,21 @@ def _give(
     out.nobles_taken[beam, row] += estimates.nobles_taken[direction, mover, total]
 
 
+@inline_jit
+def _meeting(movers: Any, total: int, other: int, direction: int, estimates: Record) -> float:
+    """Return what two Guards gain by ending on the same tile."""
+    company = estimates.company[direction]
+    return company[movers[0], total] + company[movers[1], other]
+
+
 @inner_jit
-def _start_pair(
-    out: Record,
-    movers: Any,
-    totals: Any,
-    bonus: float,
-    direction: int,
-    estimates: Record,
+def _enter_pair(
+    out: Record, movers: Any, totals: Any, bonus: float, direction: int, estimates: Record
 ) -> None:
-    """Add to the first beam the allocation in which two Guards make a joint move.
+    """Enter the allocation in which two Guards make a joint move, if it can be made.
 
     Args:
-        out: ``ALLOCATIONS``; the row to start from is the first one of the second beam.
+        out: ``ALLOCATIONS``, whose second beam has the allocation to start from.
         movers: of ``ESTIMATES``, two.
         totals: theirs.
         bonus: what they gain beside their own gains.
@@ -290,35 +171,27 @@ def _start_pair(
         estimates: ``ESTIMATES``.
     """
     first, second = movers[0] % TOGETHER, movers[1] % TOGETHER
-    captures = _captures_value(direction, movers[0], totals[0], estimates, out)
-    value = (
-        out.value[1, 0] + bonus + captures - _best_option(first, out) - _best_option(second, out)
-    )
+    value = out.value[1, 0] + bonus - _best_option(first, out) - _best_option(second, out)
+    value += _captures_value(direction, movers[0], totals[0], estimates, out)
     value += estimates.gain[direction, movers[0], totals[0]]
     value += estimates.gain[direction, movers[1], totals[1]]
     for one in range(out.ways_made[totals[0]]):
+        subset = out.made[totals[0], one]
         for other in range(out.ways_made[totals[1]]):
-            subset = out.made[totals[0], one]
             another = out.made[totals[1], other]
-            if not _fits(out.subset[subset] + out.subset[another], out.store):
-                continue
-            spending = out.spending[subset] + out.spending[another]
-            at = _insert(out, 1, 0, 0, value + spending, PAIRS)
-            if at >= 0:
-                _give(out, 0, at, first, subset, direction, movers[0], estimates)
-                # What stands there is captured once.
-                guards, nobles = out.guards_taken[0, at], out.nobles_taken[0, at]
-                _give(out, 0, at, second, another, direction, movers[1], estimates)
-                out.guards_taken[0, at], out.nobles_taken[0, at] = guards, nobles
-                out.rest[0, at] += bonus
-            return
+            if fits(out.subset[subset] + out.subset[another], out.store):
+                value += out.spending[subset] + out.spending[another]
+                value += correction(out.held, out.rolls[subset] + out.rolls[another], out)
+                pair = 1 + movers[0] + MOVERS * movers[1]
+                _enter(out, value, _entry(0, subset, another, pair), PAIRS)
+                return
 
 
 @inner_jit
-def _start_pairs(
+def _enter_pairs(
     game: Record, legal: int, direction: int, largest: int, estimates: Record, out: Record
 ) -> None:
-    """Start the first beam with joint moves of two Guards."""
+    """Enter joint moves of two Guards: from one tile, or to one tile."""
     seat = game.seat
     for guard in range(GUARDS):
         for place in range(PLACES):
@@ -335,17 +208,74 @@ def _start_pairs(
                 movers = (first + TOGETHER, second + TOGETHER)
                 for total in range(1, largest // 2 + 1):
                     if estimates.possible[total]:
-                        _start_pair(out, movers, (total, total), 0.0, direction, estimates)
+                        _enter_pair(out, movers, (total, total), 0.0, direction, estimates)
                 continue
             for total in range(1, largest):
                 end = estimates.end[direction, first, total]
                 if not estimates.possible[total] or end < 0 or end >= HOME_PATH:
                     continue
                 other = int(out.leads_to[second, end])
-                bonus = estimates.company[direction, first, total]
-                bonus += estimates.company[direction, second, other]
+                bonus = _meeting((first, second), total, other, direction, estimates)
                 if other > 0 and bonus > 0.0:
-                    _start_pair(out, (first, second), (total, other), bonus, direction, estimates)
+                    _enter_pair(out, (first, second), (total, other), bonus, direction, estimates)
+
+
+@inner_jit
+def _start_beam(direction: int, estimates: Record, out: Record) -> None:
+    """Make the first beam from the pairs entered; the allocation without one is its last row."""
+    for at in range(out.entries):
+        _copy(out, 1, 0, 0, at)
+        out.value[0, at] = out.entry_value[at]
+        entry = out.entry[at]
+        code = (entry >> 32) - 1
+        movers = (code % MOVERS, code // MOVERS)
+        subset, another = (entry >> 8) & SUBSET_MASK, (entry >> 20) & SUBSET_MASK
+        _give(out, 0, at, movers[0] % TOGETHER, subset, direction, movers[0], estimates)
+        # What stands there is captured once.
+        guards, nobles = out.guards_taken[0, at], out.nobles_taken[0, at]
+        _give(out, 0, at, movers[1] % TOGETHER, another, direction, movers[1], estimates)
+        out.guards_taken[0, at], out.nobles_taken[0, at] = guards, nobles
+        if movers[0] < TOGETHER:
+            out.rest[0, at] += _meeting(
+                movers, out.total[subset], out.total[another], direction, estimates
+            )
+    last = out.entries
+    _copy(out, 1, 0, 0, last)
+    out.value[0, last] = out.value[1, 0]
+    out.rows[0] = last + 1
+
+
+@inner_jit
+def _serve(guard: int, direction: int, source: int, estimates: Record, out: Record) -> None:
+    """Make the next beam: every allocation with every option of one Guard that is left to it."""
+    target = 1 - source
+    best = _best_option(guard, out)
+    out.entries = 0
+    for row in range(out.rows[source]):
+        value = out.value[source, row]
+        if out.entries == WIDTH and value + out.slack <= out.entry_value[WIDTH - 1]:
+            break  # all further rows are worse
+        if (out.served[source, row] >> guard) & 1:
+            _enter(out, value, _entry(row, 0, 0, NOTHING_NEW), WIDTH)
+            continue
+        _enter(out, value - best, _entry(row, 0, 0, 0), WIDTH)
+        left = out.left[source, row]
+        for option in range(1, out.options[guard]):
+            added = value + out.option_value[guard, option] - best
+            if out.entries == WIDTH and added + out.slack <= out.entry_value[WIDTH - 1]:
+                break  # and all further options
+            subset = out.option[guard, option]
+            if fits(out.subset[subset], left):
+                added += correction(out.kept[source, row], out.rolls[subset], out)
+                _enter(out, added, _entry(row, subset, 0, 0), WIDTH)
+    for at in range(out.entries):
+        entry = out.entry[at]
+        _copy(out, source, entry & 255, target, at)
+        out.value[target, at] = out.entry_value[at]
+        if entry >> 32 != NOTHING_NEW:
+            subset = (entry >> 8) & SUBSET_MASK
+            _give(out, target, at, guard, subset, direction, guard, estimates)
+    out.rows[target] = out.entries
 
 
 @inner_jit
@@ -378,6 +308,7 @@ def allocate(
     out.per_capture[0] = weights[facts.GUARDS_CAPTURED] + point * worth[0]
     out.per_capture[1] = weights[facts.NOBLES_CAPTURED] + point * worth[1]
     out.left[1, 0] = out.store
+    out.kept[1, 0] = out.held
     out.value[1, 0] = 0.0
     out.rest[1, 0] = 0.0
     out.served[1, 0] = 0
@@ -391,33 +322,12 @@ def allocate(
             out.value[1, 0] += _best_option(guard, out)
         else:
             out.served[1, 0] |= 1 << guard
-    out.size[0] = 0
-    _start_pairs(game, legal, direction, largest, estimates, out)
-    _insert(out, 1, 0, 0, out.value[1, 0], WIDTH)
+    out.entries = 0
+    _enter_pairs(game, legal, direction, largest, estimates, out)
+    _start_beam(direction, estimates, out)
     source = 0
     for guard in range(GUARDS):
         if (legal >> guard) & 1:
             _serve(guard, direction, source, estimates, out)
             source = 1 - source
     return source
-
-
-@inner_jit
-def _serve(guard: int, direction: int, source: int, estimates: Record, out: Record) -> None:
-    """Make the next beam: every allocation with every option of one Guard that is left to it."""
-    target = 1 - source
-    best = _best_option(guard, out)
-    out.size[target] = 0
-    for row in range(out.size[source]):
-        value = out.value[source, row]
-        if (out.served[source, row] >> guard) & 1:
-            _insert(out, source, row, target, value, WIDTH)
-            continue
-        for option in range(out.options[guard]):
-            subset = out.option[guard, option]
-            if not _fits(out.subset[subset], out.left[source, row]):
-                continue
-            added = out.option_value[guard, option] - best
-            at = _insert(out, source, row, target, value + added, WIDTH)
-            if at >= 0:
-                _give(out, target, at, guard, subset, direction, guard, estimates)

@@ -71,7 +71,8 @@ class Batch:
     Args:
         ruleset: the rules.
         num_games: how many matches.
-        encoding: ``"steps"`` or ``"turn"``.
+        encoding: ``"steps"``, ``"turn"`` or ``"candidates"``.
+        candidates: how many turns are proposed (``"candidates"`` only).
         seats: the caller's: a seat, several, ``"any"`` for one drawn anew for each match, or
             ``"none"``: then :meth:`play_out` says who plays where and plays whole matches.
         opponents: agents for the other seats, or their names once ``retinue.agents`` is imported;
@@ -94,6 +95,7 @@ class Batch:
         num_games: int,
         *,
         encoding: str = "steps",
+        candidates: int = 64,
         seats: int | Sequence[int] | str = 0,
         opponents: Sequence[Opponent | str] = (),
         draw: str = "in order",
@@ -112,7 +114,7 @@ class Batch:
         check_opponents(mask, opponents, draw)
         self.ruleset = ruleset
         self.num_games = num_games
-        self.encoding = Encoding(encoding, ruleset)
+        self.encoding = Encoding(encoding, ruleset, candidates)
         self.layout = self.encoding.layout()
         self.reward = reward or Reward()
         self.opponents = tuple(resolve(agent, ruleset) for agent in opponents)
@@ -134,8 +136,9 @@ class Batch:
     def _allocate(self, seats: int, draw: int) -> None:
         self.games = np.zeros(self.num_games, GAME)
         self._memory = new_memory(self.encoding, self.games)
-        _, self.turns, self._slots, self._outcomes, setup, *_ = self._memory
-        slots, outcomes = self._slots, self._outcomes
+        memory = self._memory
+        self.turns, self._slots, self._outcomes = memory.turns, memory.slots, memory.outcomes
+        slots, outcomes, setup = memory.slots, memory.outcomes, memory.setup
         setup["reward"] = self.reward.code
         setup["divisor"] = self.reward.divisor
         setup["draw_opponents"] = draw
@@ -144,8 +147,7 @@ class Batch:
                 if agent.compiled is not None:
                     setup["policies"][0, index] = agent.compiled.address
                     setup["memories"][0, index] = agent.compiled.memory_address
-        self.observations = slots["observation"][:, : self.layout.size]
-        self.masks = slots["mask"].view(np.bool_)[:, : self.encoding.mask_size]
+        self.observations, self.masks, self._actions = memory.learners_views(self.encoding)
         self.rewards = outcomes["reward"]
         self.seat_rewards = outcomes["rewards"]
         self.terminated = outcomes["terminated"].view(np.bool_)
@@ -154,14 +156,14 @@ class Batch:
         self.control = slots["control"]
         self.final_totals = slots["final_totals"]
         self.final_places = slots["final_places"]
-        self._actions = slots["action"][:, : self._parts]
         slots["seats"] = seats
         slots["opponents"] = len(self.opponents)
         slots["pool"] = np.arange(MAX_OPPONENTS)
 
     def _kept_arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
         remembered = () if self._last_moves is None else self._last_moves.arrays
-        return (self.games, self.turns, self._slots, self._outcomes, *remembered)
+        offered = (self._memory.offers,) if self.encoding.is_candidates else ()
+        return (self.games, self.turns, self._slots, self._outcomes, *offered, *remembered)
 
     def save_matches(self) -> tuple[bytes, ...]:
         """Return all matches for :meth:`load_matches`: drafts, seeds, what was paid, chance."""
@@ -355,10 +357,9 @@ class Batch:
         if not 0 <= seat < SEATS:
             raise ValueError(f"seat {seat} is not one of 0, 1, 2, 3")
         memory = copy_of(self._memory, [index])
-        slots, outcomes = memory[2:4]
-        outcomes["acting"] = seat
+        memory.outcomes["acting"] = seat
         serve_games(memory, self._all[:1], LOOK, CONSIDER.address)
-        seen: np.ndarray[Any, np.dtype[np.float32]] = slots["observation"][0, : self.layout.size]
+        seen: np.ndarray[Any, np.dtype[np.float32]] = memory.learners_views(self.encoding)[0][0]
         return seen
 
     def _serve(self, indices: Any, command: int) -> int:

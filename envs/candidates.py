@@ -7,19 +7,14 @@ of these are played on copies, those of equal outcome counted once, and describe
 (:mod:`~retinue.envs.consequences`). The same position always gives the same list.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from retinue.envs import facts
-from retinue.envs.actions import NOBLE_CHOICES, clear_turn, copy_turn
-from retinue.envs.allocations import (
-    ALLOCATIONS,
-    allocate,
-    count_of,
-    dice_left_out,
-    note_subsets,
-)
+from retinue.envs.actions import MAX_CANDIDATES, clear_turn
+from retinue.envs.allocations import allocate
 from retinue.envs.consequences import describe, weigh
 from retinue.envs.estimates import (
     ESTIMATES,
@@ -31,19 +26,23 @@ from retinue.envs.estimates import (
     per_point,
     walk,
 )
-from retinue.envs.facts import FACT_COUNT
-from retinue.envs.game.board import GUARDS, NOBLE, PIECES
-from retinue.envs.game.dice import derive, draw, mix
+from retinue.envs.facts import FACT_COUNT, pack_weights
+from retinue.envs.game.board import CHECKPOINTS, GUARDS, NOBLE, PIECES
+from retinue.envs.game.dice import GAMMA, mix
 from retinue.envs.game.engine import legal_guards, noble_may_move, play
 from retinue.envs.game.events import LOG
-from retinue.envs.game.jit import inner_jit, record_at
+from retinue.envs.game.jit import inline_jit, inner_jit, wrapping_jit
+from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import GAME, TURN, Record
-from retinue.envs.survey import SURVEY, survey
+from retinue.envs.subsets import ALLOCATIONS, WIDTH, count_of, note_subsets
+from retinue.envs.survey import SURVEY, fill_ways, survey
 
-MAX_CANDIDATES: Final = 128
 MAX_PLANS: Final = 256
 REFINED_PART: Final = 4
 """One in so many candidates comes from changing the best of the others."""
+
+_STEP: Final = GAMMA
+"""Odd and irregular: what is added after each multiplication by it stays apart."""
 
 PROPOSALS: Final = np.dtype(
     (
@@ -72,9 +71,8 @@ PLANS: Final = np.dtype(
             [
                 ("count", "i4"),
                 ("value", "f4", (MAX_PLANS,)),  # estimates, in descending order
-                ("direction", "i1", (MAX_PLANS,)),
-                ("noble", "i1", (MAX_PLANS,)),  # 0 to 12, as in the encodings
-                ("given", "i8", (MAX_PLANS, GUARDS)),
+                ("code", "i4", (MAX_PLANS,)),  # see _plan
+                ("given", "i8", (2, WIDTH, GUARDS)),  # packed counts, by direction and row
             ],
             align=True,
         ),
@@ -84,7 +82,10 @@ PLANS: Final = np.dtype(
 
 Scratch = Any
 """What one decision needs while it is made: arrays ``(1,)`` of ``SURVEY``, ``ESTIMATES``,
-``ALLOCATIONS``, ``PLANS``, ``GAME`` (a copy to play on), ``TURN`` and ``LOG``."""
+``ALLOCATIONS``, ``PLANS``, ``GAME`` (a copy to play on), ``TURN`` and ``LOG``.
+
+A compiled record does not keep its array alive, and an array is freed after its last mention. So
+whatever takes records out of arrays is given them by a caller, which holds them meanwhile."""
 
 
 @inner_jit
@@ -103,38 +104,47 @@ def new_scratch() -> Scratch:
     )
 
 
-@inner_jit
-def _insert_plan(
-    plans: Record,
-    most: int,
-    value: float,
-    direction: int,
-    noble: int,
-    allocations: Record,
-    beam: int,
-    row: int,
-) -> None:
+def strategy_memory(
+    ruleset: Ruleset, weights: Mapping[str, float], count: int, *, at_random: bool = False
+) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return what a strategy knows, a ``STRATEGY`` array ``(1,)``.
+
+    Args:
+        ruleset: the rules.
+        weights: by fact; what is not named weighs nothing.
+        count: of candidates.
+        at_random: they are drawn, not proposed.
+    """
+    memory = np.zeros(1, STRATEGY)
+    fill_ways(memory, ruleset)
+    memory["weights"] = pack_weights(weights)
+    memory["count"] = count
+    memory["at_random"] = at_random
+    return memory
+
+
+@inline_jit
+def _plan(direction: int, noble: int, row: int) -> int:
+    """Return a turn as one number: its direction, Noble choice (0 to 12) and allocation's row."""
+    return direction | (noble << 1) | (row << 5)
+
+
+@inline_jit
+def _insert_plan(plans: Record, most: int, value: float, code: int) -> None:
     """Put a turn among the best by estimate."""
-    count = plans.count
-    if count == most:
-        if value <= plans.value[count - 1]:
+    at = plans.count
+    if at == most:
+        at -= 1
+        if value <= plans.value[at]:
             return
-        at = count - 1
     else:
-        at = count
-        plans.count = count + 1
+        plans.count = at + 1
     while at > 0 and plans.value[at - 1] < value:
         plans.value[at] = plans.value[at - 1]
-        plans.direction[at] = plans.direction[at - 1]
-        plans.noble[at] = plans.noble[at - 1]
-        for guard in range(GUARDS):
-            plans.given[at, guard] = plans.given[at - 1, guard]
+        plans.code[at] = plans.code[at - 1]
         at -= 1
     plans.value[at] = value
-    plans.direction[at] = direction
-    plans.noble[at] = noble
-    for guard in range(GUARDS):
-        plans.given[at, guard] = allocations.given[beam, row, guard]
+    plans.code[at] = code
 
 
 @inner_jit
@@ -148,7 +158,7 @@ def _plan_direction(
     most: int,
 ) -> None:
     """Add the turns of one direction to the plans."""
-    weights, fade = strategy.weights, scratch[0][0].fade
+    weights = strategy.weights
     estimates, allocations, plans = scratch[1][0], scratch[2][0], scratch[3][0]
     movable = noble_may_move(game, rules)
     # The beam takes captures for what they are worth at best.
@@ -160,11 +170,12 @@ def _plan_direction(
     legal = legal_guards(game, rules)
     beam = allocate(game, legal, direction, largest, worth, weights, estimates, allocations)
     point = weights[facts.COMBAT] + per_point(weights)
-    for row in range(allocations.size[beam]):
+    for row in range(allocations.rows[beam]):
         guards = allocations.guards_taken[beam, row]
         nobles = allocations.nobles_taken[beam, row]
+        for guard in range(GUARDS):
+            plans.given[direction, row, guard] = allocations.given[beam, row, guard]
         value = allocations.rest[beam, row]
-        value += fade * weights[facts.DICE] * dice_left_out(rules, beam, row, allocations)
         value += guards * weights[facts.GUARDS_CAPTURED] + nobles * weights[facts.NOBLES_CAPTURED]
         for steps in range(steps_open + 1):
             noble = estimates.gain[direction, NOBLE, steps]
@@ -173,28 +184,22 @@ def _plan_direction(
                 fought = guards * estimates.worth[direction, moved, 0]
                 fought += nobles * estimates.worth[direction, moved, 1]
                 choice = steps + NOBLE_STEPS * after
-                _insert_plan(
-                    plans,
-                    most,
-                    value + noble + point * fought,
-                    direction,
-                    choice,
-                    allocations,
-                    beam,
-                    row,
-                )
+                estimate = value + noble + point * fought
+                _insert_plan(plans, most, estimate, _plan(direction, choice, row))
 
 
-@inner_jit
+@wrapping_jit
 def _outcome(game: Record, seat: int) -> Any:
     """Return a number that is the same for turns that lead to the same, uint64."""
     word = np.uint64(game.credits[seat])
     for piece in range(PIECES):
-        word = word * np.uint64(131) + np.uint64(game.position[seat, piece] + 2)
-    word = mix(word)
+        reached = (int(game.position[seat, piece]) + 1) << 1 | int(game.midpoint[seat, piece])
+        reached = reached << CHECKPOINTS | int(game.checkpoints[seat, piece])
+        word = word * _STEP + np.uint64(reached)
+        word = word * _STEP + np.uint64(game.progression[seat, piece])
     for value in range(6):
-        word = word * np.uint64(67) + np.uint64(game.store[seat, value])
-    return mix(word + np.uint64(game.combat[seat] + (1 << 40)))
+        word = word * _STEP + np.uint64(game.store[seat, value])
+    return mix(word * _STEP + np.uint64(int(game.combat[seat]) + (1 << 60)))
 
 
 @inner_jit
@@ -376,66 +381,9 @@ def propose(
     for index in range(plans.count):
         if proposals.count >= strategy.count - refined:
             break
-        _write_turn(plans.direction[index], plans.noble[index], plans.given[index], turn)
+        code = plans.code[index]
+        direction = code & 1
+        given = plans.given[direction, code >> 5]
+        _write_turn(direction, (code >> 1) & 15, given, turn)
         _try(game, rules, strategy, scratch, proposals)
     _refine(game, rules, legal, strategy, scratch, proposals)
-
-
-@inner_jit
-def draw_turn(game: Record, rules: Record, key: Any, turn: Record) -> None:
-    """Draw the parts of a cleared ``turn`` uniformly.
-
-    That is: one of the two directions; one of the Noble's 13 choices, but staying if it is Home;
-    and for each stored roll nobody or one of the Guards that may be given rolls.
-    """
-    turn.direction = draw(key, 0, 2)
-    if noble_may_move(game, rules):
-        choice = draw(key, 1, NOBLE_CHOICES)
-        turn.noble_after = 1 if choice > NOBLE_STEPS else 0
-        turn.noble_steps = choice - NOBLE_STEPS if choice > NOBLE_STEPS else choice
-    legal = legal_guards(game, rules)
-    takers = 1  # the first one is nobody
-    for guard in range(GUARDS):
-        takers += (legal >> guard) & 1
-    counter = 2
-    for value in range(6):
-        for _ in range(game.store[game.seat, value]):
-            taker = draw(key, counter, takers)
-            counter += 1
-            for guard in range(GUARDS):
-                if (legal >> guard) & 1:
-                    taker -= 1
-                    if taker == 0:
-                        turn.rolls[guard, value] += 1
-
-
-@inner_jit
-def _choose_at_random(
-    game: Record, rules: Record, key: Any, turn: Record, strategy: Record
-) -> None:
-    """Set ``turn`` to the best of turns drawn at random."""
-    scratch = new_scratch()
-    tried = scratch[5][0]
-    row = np.empty(FACT_COUNT, np.float32)
-    survey(game, rules, strategy, scratch[0][0])
-    best = np.float32(0.0)
-    for index in range(strategy.count):
-        clear_turn(tried)
-        draw_turn(game, rules, derive(key, index), tried)
-        play_on_copy(game, rules, scratch)
-        value = describe_copy(game, rules, strategy, scratch, row)
-        if index == 0 or value > best:
-            best = value
-            copy_turn(tried, turn)
-
-
-def choose_by_weights(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
-    """Choose the candidate that a strategy values most; ``memory`` is a ``STRATEGY``'s address."""
-    strategy = record_at(memory, STRATEGY)
-    if strategy.at_random:
-        _choose_at_random(game, rules, key, turn, strategy)
-        return 0
-    proposals = np.empty(1, PROPOSALS)
-    propose(game, rules, strategy, new_scratch(), proposals[0])
-    copy_candidate(proposals[0], best_of(proposals[0]), turn)
-    return 0

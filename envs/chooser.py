@@ -27,15 +27,12 @@ def choose_turns(view: View, encoding: Encoding, decide: Decide) -> np.ndarray[A
     """
     count = len(view.games)
     memory = new_memory(encoding, view.games)
-    turns, slots = memory[1:3]
-    observations = slots["observation"][:, : encoding.layout().size]
-    masks = slots["mask"].view(np.bool_)[:, : encoding.mask_size]
-    actions = slots["action"][:, : len(encoding.nvec)]
+    observations, masks, actions = memory.learners_views(encoding)
     open_games = np.arange(count)
     serve_games(memory, open_games, RESET, CONSIDER.address)
     while open_games.size:
         chosen = decide(observations[open_games], masks[open_games])
         actions[open_games] = chosen.reshape(len(open_games), -1)
         serve_games(memory, open_games, STEP, CONSIDER.address)
-        open_games = open_games[slots["complete"][open_games] == 0]
-    return turns
+        open_games = open_games[memory.slots["complete"][open_games] == 0]
+    return memory.turns

@@ -115,6 +115,7 @@ def _count_steps(
         out = 0
     elif is_past:
         out = (MIDPOINT - start if direction == FORWARD else start - MIDPOINT) % LOOP
+        made = out + (end - MIDPOINT if direction == FORWARD else MIDPOINT - end) % LOOP
     at = FORWARD_BEFORE if direction == FORWARD else BACKWARD_BEFORE
     row[at] += out + entered
     row[at + 1] += made - out
@@ -168,7 +169,7 @@ def _weigh_piece(
     past = int(after.midpoint[seat, piece])
     row[STEPS + kind] += ways.steps[past, position + 1]
     row[MIDPOINTS + kind] += past
-    if position == start:
+    if position == start and past == before.midpoint[seat, piece]:
         row[OPEN + kind] += survey.fade * survey.open[piece]
     else:
         records = int(after.checkpoints[seat, piece])

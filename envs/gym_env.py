@@ -48,7 +48,8 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
     Args:
         mode: ``"journey"`` or ``"brawl"``.
         rules: a ruleset or a YAML rule file instead of the mode's own.
-        encoding: of actions, ``"steps"`` or ``"turn"``.
+        encoding: of actions, ``"steps"``, ``"turn"`` or ``"candidates"``.
+        candidates: how many turns are proposed (``"candidates"`` only).
         observation: ``"flat"`` for one vector, ``"dict"`` for its named parts, each a vector as
             other libraries expect; ``layout.split`` gives the parts of a flat one in shape.
         seats: the caller's: a seat, several, or ``"any"`` for one drawn anew for each match. By
@@ -75,6 +76,7 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
         *,
         rules: Ruleset | str | Path | None = None,
         encoding: str = "steps",
+        candidates: int = 64,
         observation: str = "flat",
         seats: int | Sequence[int] | str | None = None,
         opponents: Opponents = None,
@@ -88,6 +90,7 @@ class RetinueEnv(gymnasium.Env[Any, Any]):
             1,
             rules=rules,
             encoding=encoding,
+            candidates=candidates,
             seats=seats,
             opponents=opponents,
             draw=draw,

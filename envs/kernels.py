@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from retinue.envs.actions import (
+    CANDIDATES,
     DRAFT_FIELDS,
     MAX_MASK,
     MAX_PARTS,
@@ -22,10 +23,12 @@ from retinue.envs.actions import (
     take_step,
     take_turn,
     update_give_mask,
+    write_candidates_mask,
     write_give_mask,
     write_plan_mask,
     write_turn_mask,
 )
+from retinue.envs.estimates import STRATEGY
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import derive, draw, episode_seed
 from retinue.envs.game.engine import LEGAL, place, play, roll, total
@@ -34,6 +37,7 @@ from retinue.envs.game.jit import Callback, call_at, inner_jit
 from retinue.envs.game.ruleset import RULES
 from retinue.envs.game.state import GAME, OVER, ROLL, TURN, Record, start_game
 from retinue.envs.observation import MAX_PLACES, MAX_SIZE, PLACE_FEATURES, encode_state
+from retinue.envs.offers import OFFER, take_candidate, withdraw
 from retinue.envs.rewards import value
 
 CALLER: Final = -1
@@ -68,6 +72,7 @@ SETUP = np.dtype(
                 ("encoding", "i4"),
                 ("reward", "i4"),
                 ("divisor", "f8"),
+                ("make_offer", "i8"),  # address of what proposes candidates; 0 if nothing does
                 ("draw_opponents", "i4"),  # 1: each seat's agent is drawn for each match
                 ("policies", "i8", (MAX_OPPONENTS,)),  # address; 0 if kernels cannot call it
                 ("memories", "i8", (MAX_OPPONENTS,)),  # address of what each policy knows
@@ -196,8 +201,25 @@ def _run_agents(
 
 
 @inner_jit
-def _observe(game: Record, slot: Record, seat: int, setup: Record, rules: Record) -> None:
-    """Write observation and mask for a new decision of a seat, or for the end."""
+def _observe(
+    game: Record,
+    slot: Record,
+    offer: Record,
+    guide: Record,
+    seat: int,
+    setup: Record,
+    rules: Record,
+    decides: bool,
+) -> None:
+    """Write observation and mask for a new decision of a seat, or for one without any."""
+    if setup.encoding == CANDIDATES:
+        if decides:
+            call_at(setup.make_offer, (game, rules, guide, offer))
+        else:
+            withdraw(guide, offer)
+        encode_state(game, rules, setup.places, seat, slot.legal, offer.observation)
+        write_candidates_mask(offer.count, slot.mask, guide.count)
+        return
     out = slot.observation
     encode_state(game, rules, setup.places, seat, slot.legal, out)
     if setup.encoding == STEPS:
@@ -234,8 +256,13 @@ def _finish(game: Record, turn: Record, slot: Record, outcome: Record, setup: Re
 
 
 @inner_jit
-def _take_action(turn: Record, slot: Record, outcome: Record, setup: Record, rules: Record) -> bool:
+def _take_action(
+    turn: Record, slot: Record, outcome: Record, offer: Record, setup: Record, rules: Record
+) -> bool:
     """Add the caller's action to the turn; return whether the turn is complete."""
+    if setup.encoding == CANDIDATES:
+        outcome.illegal = take_candidate(offer, slot.action[0], turn) >> 1
+        return True
     if setup.encoding != STEPS:
         outcome.illegal = take_turn(slot, turn, slot.action, rules.store_capacity) >> 1
         return True
@@ -267,6 +294,8 @@ def serve(
     turn: Record,
     slot: Record,
     outcome: Record,
+    offer: Record,
+    guide: Record,
     setup: Record,
     rules: Record,
     log: Record,
@@ -292,7 +321,7 @@ def serve(
     if command == RESET:
         _start_match(game, slot, outcome, setup, rules)
     else:
-        if command == STEP and not _take_action(turn, slot, outcome, setup, rules):
+        if command == STEP and not _take_action(turn, slot, outcome, offer, setup, rules):
             return 0
         slot.fault = play(game, rules, turn, log)
     if slot.fault == LEGAL:
@@ -311,7 +340,7 @@ def serve(
             outcome.rewards[game.seat] = outcome.reward
             outcome.paid = 1
         start_draft(game, rules, slot, turn)
-    _observe(game, slot, outcome.acting, setup, rules)
+    _observe(game, slot, offer, guide, outcome.acting, setup, rules, not over)
     return ENDED if over else 0
 
 
@@ -320,6 +349,8 @@ def consider(
     turn: Record,
     slot: Record,
     outcome: Record,
+    offer: Record,
+    guide: Record,
     setup: Record,
     rules: Record,
     log: Record,
@@ -335,16 +366,18 @@ def consider(
     """
     if command == LOOK:
         close_draft(slot, turn)
-        _observe(game, slot, outcome.acting, setup, rules)
+        _observe(game, slot, offer, guide, outcome.acting, setup, rules, False)
     elif command == RESET:
         slot.complete = 0
         start_draft(game, rules, slot, turn)
-        _observe(game, slot, game.seat, setup, rules)
-    elif _take_action(turn, slot, outcome, setup, rules):
+        _observe(game, slot, offer, guide, game.seat, setup, rules, True)
+    elif _take_action(turn, slot, outcome, offer, setup, rules):
         slot.complete = 1
     return 0
 
 
-SERVE: Final = Callback(serve, (GAME, TURN, SLOT, OUTCOME, SETUP, RULES, LOG, np.int64))
+_ARGUMENTS: Final = (GAME, TURN, SLOT, OUTCOME, OFFER, STRATEGY, SETUP, RULES, LOG, np.int64)
 
-CONSIDER: Final = Callback(consider, (GAME, TURN, SLOT, OUTCOME, SETUP, RULES, LOG, np.int64))
+SERVE: Final = Callback(serve, _ARGUMENTS)
+
+CONSIDER: Final = Callback(consider, _ARGUMENTS)

@@ -34,9 +34,8 @@ class LastMoves:
         """Note the turns that the actions in ``memory`` complete, which are not played yet."""
         trial = copy_of(memory, indices)
         serve_games(trial, np.arange(len(indices)), STEP, CONSIDER.address)
-        games, turns, slots = trial[:3]
-        done = slots["complete"] == 1
-        self.note(indices[done], games[done], turns[done])
+        done = trial.slots["complete"] == 1
+        self.note(indices[done], trial.games[done], trial.turns[done])
 
     def forget(self, indices: Indices) -> None:
         """Note that new matches begin."""

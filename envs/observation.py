@@ -32,7 +32,7 @@ from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import Record
 
 MAX_SIZE: Final = 320
-"""The most numbers that a flat observation may have under any ruleset."""
+"""The most numbers that a flat observation without candidates may have under any ruleset."""
 OBSERVATION_VERSION: Final = 1
 """Raised whenever an observation's meaning changes; a trained policy names the one it needs."""
 
@@ -102,14 +102,13 @@ class Layout:
 
     Args:
         ruleset: the rules.
-        extra: the encoding's own section, as (name, size, meaning).
+        extra: the encoding's own section, as (name, shape, least value, meaning).
     """
 
-    def __init__(self, ruleset: Ruleset, extra: tuple[str, int, str]) -> None:
-        name, size, meaning = extra
+    def __init__(self, ruleset: Ruleset, extra: tuple[str, tuple[int, ...], float, str]) -> None:
         sections = []
         start = 0
-        for each in (*_STATE_SECTIONS, (name, (size,), 0.0, meaning)):
+        for each in (*_STATE_SECTIONS, extra):
             section = Section(each[0], each[1], each[2], 1.0, each[3], start)
             sections.append(section)
             start += section.size

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numba
 import numpy as np
@@ -15,14 +15,49 @@ from retinue.envs.game.jit import call_at, jit, parallel_jit
 from retinue.envs.game.state import TURN
 from retinue.envs.kernels import OUTCOME, SETUP, SLOT, decision_key
 from retinue.envs.observation import place_table
+from retinue.envs.offers import MAKE_OFFER, OFFER, guide_of
 
 MAX_THREADS: Final[int] = vars(numba.config)["NUMBA_NUM_THREADS"]
 """Threads that Numba may use here."""
 
 Records = np.ndarray[Any, np.dtype[Any]]
-Memory = tuple[Records, Records, Records, Records, Records, Records, Records]
-"""Arrays ``GAME``, ``TURN``, ``SLOT``, ``OUTCOME`` ``(n,)`` and ``SETUP``, ``RULES``, ``LOG``
-``(1,)``."""
+
+
+class Memory(NamedTuple):
+    """What kernels work on; the arrays of ``n`` games come first, those of all games last."""
+
+    games: Records
+    """``GAME`` ``(n,)``."""
+    turns: Records
+    """``TURN`` ``(n,)``."""
+    slots: Records
+    """``SLOT`` ``(n,)``."""
+    outcomes: Records
+    """``OUTCOME`` ``(n,)``."""
+    offers: Records
+    """``OFFER`` ``(n,)``, or ``(1,)`` that nobody uses if no candidates are proposed."""
+    guide: Records
+    """``STRATEGY`` ``(1,)``."""
+    setup: Records
+    """``SETUP`` ``(1,)``."""
+    rules: Records
+    """``RULES`` ``(1,)``."""
+    log: Records
+    """``LOG`` ``(1,)``."""
+
+    def learners_views(self, encoding: Encoding) -> tuple[Any, Any, Any]:
+        """Return views of what a learner sees and does.
+
+        Returns:
+            observations float32 ``(n, size)``, masks bool ``(n, mask_size)`` and actions int64
+            ``(n, parts)``.
+        """
+        seen = self.offers if encoding.is_candidates else self.slots
+        return (
+            seen["observation"][:, : encoding.layout().size],
+            self.slots["mask"].view(np.bool_)[:, : encoding.mask_size],
+            self.slots["action"][:, : len(encoding.nvec)],
+        )
 
 
 def new_memory(encoding: Encoding, games: Any) -> Memory:
@@ -30,17 +65,28 @@ def new_memory(encoding: Encoding, games: Any) -> Memory:
     setup = np.zeros(1, SETUP)
     setup["encoding"] = encoding.code
     setup["places"] = place_table(encoding.ruleset)
-    rules, log = np.array([encoding.ruleset.packed]), np.array([SILENT])
-    own = [np.zeros(len(games), dtype) for dtype in (TURN, SLOT, OUTCOME)]
-    return (games, own[0], own[1], own[2], setup, rules, log)
+    if encoding.is_candidates:
+        setup["make_offer"] = MAKE_OFFER.address
+    count = len(games)
+    return Memory(
+        games,
+        np.zeros(count, TURN),
+        np.zeros(count, SLOT),
+        np.zeros(count, OUTCOME),
+        np.zeros(count if encoding.is_candidates else 1, OFFER),
+        guide_of(encoding),
+        setup,
+        np.array([encoding.ruleset.packed]),
+        np.array([SILENT]),
+    )
 
 
 @jit
 def _serve_at(order: int, memory: Any, indices: Any, command: int, function: int) -> int:
-    games, turns, slots, outcomes, setup, rules, log = memory
+    games, turns, slots, outcomes, offers, guide, setup, rules, log = memory
     at = indices[order]
-    own = games[at], turns[at], slots[at], outcomes[at]
-    return call_at(function, (*own, setup[0], rules[0], log[0], command))
+    own = games[at], turns[at], slots[at], outcomes[at], offers[min(at, offers.shape[0] - 1)]
+    return call_at(function, (*own, guide[0], setup[0], rules[0], log[0], command))
 
 
 @parallel_jit
@@ -68,8 +114,14 @@ def copy_of(memory: Memory, indices: Any) -> Memory:
 
     What all games share is not copied.
     """
-    games, turns, slots, outcomes, *shared = memory
-    return (games[indices], turns[indices], slots[indices], outcomes[indices], *shared)
+    offers = memory.offers[indices] if len(memory.offers) == len(memory.games) else memory.offers
+    return memory._replace(
+        games=memory.games[indices],
+        turns=memory.turns[indices],
+        slots=memory.slots[indices],
+        outcomes=memory.outcomes[indices],
+        offers=offers,
+    )
 
 
 def serve_games(memory: Memory, indices: Any, command: int, function: int, threads: int = 1) -> int:

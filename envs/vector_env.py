@@ -59,7 +59,8 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         num_envs: how many matches.
         mode: ``"journey"`` or ``"brawl"``.
         rules: as for :class:`RetinueEnv`, like all up to ``reward_scale``.
-        encoding: of actions, ``"steps"`` or ``"turn"``.
+        encoding: of actions, ``"steps"``, ``"turn"`` or ``"candidates"``.
+        candidates: how many turns are proposed (``"candidates"`` only).
         observation: ``"flat"`` or ``"dict"``.
         seats: the caller's, in every environment.
         opponents: who plays the other seats.
@@ -84,6 +85,7 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
         *,
         rules: Ruleset | str | Path | None = None,
         encoding: str = "steps",
+        candidates: int = 64,
         observation: str = "flat",
         seats: int | Sequence[int] | str | None = None,
         opponents: Opponents = None,
@@ -110,6 +112,7 @@ class RetinueVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Array]):
             num_envs,
             rules=rules,
             encoding=encoding,
+            candidates=candidates,
             seats=seats,
             opponents=opponents,
             draw=draw,

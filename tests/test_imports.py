@@ -29,7 +29,12 @@ FORBIDDEN = {
     "agents": ("retinue.evaluation", "retinue.training"),
     "evaluation": ("retinue.training",),
 }
-NOT_BELOW_THE_COMMAND = ("retinue.cli",)
+NOT_BELOW_THE_COMMAND = (
+    "retinue.cli",
+    "retinue.cli_common",
+    "retinue.cli_measure",
+    "retinue.cli_tune",
+)
 
 
 def at(path: Path) -> str:

@@ -1,0 +1,109 @@
+"""Candidate turns as a learner sees them: the observation and the actions of ``candidates``."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from retinue.envs.actions import MAX_CANDIDATES, Encoding
+from retinue.envs.candidates import (
+    PROPOSALS,
+    copy_candidate,
+    new_scratch,
+    propose,
+    strategy_memory,
+)
+from retinue.envs.estimates import STRATEGY
+from retinue.envs.facts import FACT_COUNT, FACTS
+from retinue.envs.game.board import GUARDS
+from retinue.envs.game.jit import Callback, inner_jit
+from retinue.envs.game.ruleset import RULES
+from retinue.envs.game.state import GAME, Record
+from retinue.envs.observation import EXTRA_AT
+from retinue.envs.strategy_file import guiding_weights
+
+OFFER: Final = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("count", "i4"),
+                ("direction", "i1", (MAX_CANDIDATES,)),
+                ("noble_steps", "i1", (MAX_CANDIDATES,)),
+                ("noble_after", "i1", (MAX_CANDIDATES,)),
+                ("rolls", "i1", (MAX_CANDIDATES, GUARDS, 6)),
+                # A row of facts for each candidate follows the state's own sections.
+                ("observation", "f4", (EXTRA_AT + MAX_CANDIDATES * FACT_COUNT,)),
+            ],
+            align=True,
+        ),
+    )
+)
+"""The candidates that a learner chooses from, and what it sees of them."""
+
+_PER_FACT: Final = np.array([1.0 / fact.scale for fact in FACTS], np.float32)
+_LOW: Final = np.array([fact.low for fact in FACTS], np.float32)
+
+
+def guide_of(encoding: Encoding) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return what guides the generator for an encoding, a ``STRATEGY`` array ``(1,)``.
+
+    The weights are those of the mode's tactician whatever the numbers of the rules: they only
+    decide which turns are proposed.
+    """
+    if not encoding.is_candidates:
+        return np.zeros(1, STRATEGY)
+    ruleset = encoding.ruleset
+    return strategy_memory(ruleset, guiding_weights(ruleset.mode), encoding.candidates)
+
+
+@inner_jit
+def withdraw(guide: Record, offer: Record) -> None:
+    """Offer nothing: the rows of all candidates are 0."""
+    offer.count = 0
+    for index in range(EXTRA_AT, EXTRA_AT + guide.count * FACT_COUNT):
+        offer.observation[index] = 0.0
+
+
+@inner_jit
+def take_candidate(offer: Record, action: int, turn: Record) -> int:
+    """Set the turn to a candidate, the one that moves nothing if there is none of that number.
+
+    Returns:
+        as :func:`retinue.envs.actions.take_step`.
+    """
+    legal = 0 <= action < offer.count
+    copy_candidate(offer, action if legal else 0, turn)
+    return 1 if legal else 3
+
+
+@inner_jit
+def _write_offer(
+    game: Record, rules: Record, guide: Record, offer: Record, scratch: Any, found: Any
+) -> None:
+    """Write an offer; what was found is in ``found``, ``PROPOSALS`` ``(1,)``."""
+    proposals = found[0]
+    propose(game, rules, guide, scratch, proposals)
+    withdraw(guide, offer)
+    offer.count = proposals.count
+    for index in range(proposals.count):
+        offer.direction[index] = proposals.direction[index]
+        offer.noble_steps[index] = proposals.noble_steps[index]
+        offer.noble_after[index] = proposals.noble_after[index]
+        for guard in range(GUARDS):
+            for value in range(6):
+                offer.rolls[index, guard, value] = proposals.rolls[index, guard, value]
+        at = EXTRA_AT + index * FACT_COUNT
+        for fact in range(FACT_COUNT):
+            scaled = proposals.row[index, fact] * _PER_FACT[fact]
+            offer.observation[at + fact] = min(max(scaled, _LOW[fact]), np.float32(1.0))
+
+
+def make_offer(game: Any, rules: Any, guide: Any, offer: Any) -> int:
+    """Write the candidates of the seat to move and their facts, scaled and cut to their range."""
+    found = np.empty(1, PROPOSALS)
+    _write_offer(game, rules, guide, offer, new_scratch(), found)
+    return 0
+
+
+MAKE_OFFER: Final = Callback(make_offer, (GAME, RULES, STRATEGY, OFFER))
+"""Called by address, so that kernels need not contain the generator."""
