@@ -8,7 +8,7 @@ import torch
 from pydantic import Field
 
 from retinue.agents.network import Hidden, PolicyNetwork, masked_choice
-from retinue.envs.actions import Encoding
+from retinue.envs.actions import MAX_CANDIDATES, Encoding
 from retinue.envs.chooser import choose_turns
 from retinue.envs.game.files import replacing, write_atomically
 from retinue.envs.game.ruleset import Ruleset
@@ -31,7 +31,9 @@ class Manifest(StrictModel):
     version: Annotated[int, Field(ge=1, le=1)]
     mode: Literal["journey", "brawl"]
     rules_digest: str
-    encoding: Literal["steps", "turn"]
+    encoding: Literal["steps", "turn", "candidates"]
+    candidates: Annotated[int, Field(ge=2, le=MAX_CANDIDATES)] = 64
+    """How many turns are proposed; of the encoding ``candidates`` only."""
     observation_version: int
     hidden: Hidden
     decisions: Annotated[int, Field(ge=0)]
@@ -74,6 +76,7 @@ def manifest_of(encoding: Encoding, hidden: tuple[int, ...], decisions: int) -> 
         mode=encoding.ruleset.mode,
         rules_digest=encoding.ruleset.digest,
         encoding=encoding.name,  # type: ignore[arg-type]
+        candidates=encoding.candidates,
         observation_version=OBSERVATION_VERSION,
         hidden=hidden,
         decisions=decisions,
@@ -110,7 +113,7 @@ def load_policy(folder: Path | str, ruleset: Ruleset) -> PolicyAgent:
             f"{folder}: was trained for {manifest.mode} with rules {manifest.rules_digest}, "
             f"these are {ruleset.mode} with rules {ruleset.digest}"
         )
-    encoding = Encoding(manifest.encoding, ruleset)
+    encoding = Encoding(manifest.encoding, ruleset, manifest.candidates)
     try:  # around the network too: a manifest may ask for more memory than there is
         network = PolicyNetwork(encoding.layout().size, manifest.hidden, encoding.mask_size)
         network.load_state_dict(torch.load(folder / WEIGHTS_FILE, weights_only=True))

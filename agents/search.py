@@ -29,7 +29,7 @@ from retinue.envs.game.engine import IllegalTurn
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import TURN
 from retinue.envs.opponents import Policy, View
-from retinue.envs.parallel import MAX_THREADS, _pool_of
+from retinue.envs.parallel import MAX_THREADS, pool_of
 from retinue.envs.strategy_file import guiding_weights
 
 LEAST: Final = 8
@@ -209,7 +209,7 @@ class SearchAgent:
         if threads == 1:
             roll_out(*task, seeds, scores)
         else:
-            with _pool_of(threads):
+            with pool_of(threads):
                 roll_out_parallel(*task, seeds, scores)
         if np.isnan(scores).any():
             raise IllegalTurn(f"agent {self.name}: a policy chose an illegal turn in a rollout")

@@ -14,7 +14,7 @@ from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.opponents import Policy
 from retinue.envs.strategy_file import StrategyError, Weights
 
-CANDIDATES: Final = 64
+CANDIDATES: Final = 32
 """Candidates that a strategy looks at unless another number is given."""
 MOST_AT_RANDOM: Final = 1_000_000
 

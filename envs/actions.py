@@ -18,7 +18,6 @@ staying, afterwards the end of the turn; in ``turn`` it is "stay" and "keep" for
 in ``candidates`` it is the turn that moves nothing.
 """
 
-import operator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -89,8 +88,10 @@ class Encoding:
     def __post_init__(self) -> None:
         if self.name not in ENCODINGS:
             raise ValueError(f"unknown encoding {self.name!r}: use {', '.join(ENCODINGS)}")
-        if not 2 <= operator.index(self.candidates) <= MAX_CANDIDATES:
-            raise ValueError(f"candidates must be 2 to {MAX_CANDIDATES}, not {self.candidates}")
+        if type(self.candidates) is not int or not 2 <= self.candidates <= MAX_CANDIDATES:
+            raise ValueError(
+                f"candidates must be an integer, 2 to {MAX_CANDIDATES}, not {self.candidates!r}"
+            )
 
     @property
     def is_candidates(self) -> bool:

@@ -6,6 +6,8 @@ from one tile, or to the same tile from two.
 
 from typing import Any
 
+import numpy as np
+
 from retinue.envs import facts
 from retinue.envs.estimates import MOVERS, TOGETHER, per_point
 from retinue.envs.game.board import GUARDS, HOME_PATH
@@ -15,11 +17,9 @@ from retinue.envs.subsets import (
     ALIKE,
     NOTHING_NEW,
     OPTIONS,
-    PAIRS,
     PLACES,
     SAME_TOTAL,
     SUBSET_MASK,
-    WIDTH,
     correction,
     fits,
 )
@@ -150,41 +150,83 @@ def _give(
 
 
 @inline_jit
-def _meeting(movers: Any, total: int, other: int, direction: int, estimates: Record) -> float:
-    """Return what two Guards gain by ending on the same tile."""
+def _beside(movers: Any, totals: Any, direction: int, estimates: Record) -> float:
+    """Return what a joint move gains beside what both Guards gain by themselves.
+
+    Estimates of Guards that move together take them to end together, too; those of others do not.
+    """
     company = estimates.company[direction]
-    return company[movers[0], total] + company[movers[1], other]
+    both = company[movers[0], totals[0]] + company[movers[1], totals[1]]
+    if movers[0] < TOGETHER:
+        return both
+    return 0.0 if totals[0] == totals[1] else -both
+
+
+@inline_jit
+def _part_ways(movers: Any, totals: Any) -> bool:
+    """Tell whether a joint move ends on two tiles."""
+    return movers[0] >= TOGETHER and totals[0] != totals[1]
 
 
 @inner_jit
-def _enter_pair(
-    out: Record, movers: Any, totals: Any, bonus: float, direction: int, estimates: Record
-) -> None:
+def _enter_pair(out: Record, movers: Any, totals: Any, direction: int, estimates: Record) -> None:
     """Enter the allocation in which two Guards make a joint move, if it can be made.
 
     Args:
         out: ``ALLOCATIONS``, whose second beam has the allocation to start from.
         movers: of ``ESTIMATES``, two.
         totals: theirs.
-        bonus: what they gain beside their own gains.
         direction: of the turn.
         estimates: ``ESTIMATES``.
     """
     first, second = movers[0] % TOGETHER, movers[1] % TOGETHER
-    value = out.value[1, 0] + bonus - _best_option(first, out) - _best_option(second, out)
+    value = out.value[1, 0] - _best_option(first, out) - _best_option(second, out)
+    value += _beside(movers, totals, direction, estimates)
     value += _captures_value(direction, movers[0], totals[0], estimates, out)
+    if _part_ways(movers, totals):
+        value += _captures_value(direction, movers[1], totals[1], estimates, out)
     value += estimates.gain[direction, movers[0], totals[0]]
     value += estimates.gain[direction, movers[1], totals[1]]
+    pairs = out.width // 2
+    at_best = value + 2 * out.spending_at_best + out.slack
+    if out.entries == pairs and at_best <= out.entry_value[pairs - 1]:
+        return
+    best = np.float32(0.0)
+    entry = 0
     for one in range(out.ways_made[totals[0]]):
         subset = out.made[totals[0], one]
         for other in range(out.ways_made[totals[1]]):
             another = out.made[totals[1], other]
-            if fits(out.subset[subset] + out.subset[another], out.store):
-                value += out.spending[subset] + out.spending[another]
-                value += correction(out.held, out.rolls[subset] + out.rolls[another], out)
-                pair = 1 + movers[0] + MOVERS * movers[1]
-                _enter(out, value, _entry(0, subset, another, pair), PAIRS)
-                return
+            if not fits(out.subset[subset] + out.subset[another], out.store):
+                continue
+            spent = out.spending[subset] + out.spending[another]
+            spent += correction(out.held, out.rolls[subset] + out.rolls[another], out)
+            if entry == 0 or spent > best:
+                best = spent
+                entry = _entry(0, subset, another, 1 + movers[0] + MOVERS * movers[1])
+    if entry != 0:
+        _enter(out, value + best, entry, pairs)
+
+
+@inner_jit
+def _enter_group(
+    first: int, second: int, direction: int, largest: int, estimates: Record, out: Record
+) -> None:
+    """Enter the moves of two Guards from the same tile: as far together, or one farther."""
+    movers = (first + TOGETHER, second + TOGETHER)
+    for total in range(1, largest // 2 + 1):
+        if estimates.possible[total]:
+            _enter_pair(out, movers, (total, total), direction, estimates)
+    end = estimates.end[direction]
+    if end[first, largest] == end[movers[0], largest]:
+        return  # nothing stops one of them that would not stop both
+    for total in range(1, largest):
+        if not estimates.possible[total]:
+            continue
+        for farther in range(total + 1, largest + 1 - total):
+            if estimates.possible[farther] and end[first, farther] != end[movers[0], farther]:
+                _enter_pair(out, movers, (total, farther), direction, estimates)
+                _enter_pair(out, movers, (farther, total), direction, estimates)
 
 
 @inner_jit
@@ -205,19 +247,16 @@ def _enter_pairs(
                 continue
             place = game.position[seat, first]
             if place >= 0 and place == game.position[seat, second]:
-                movers = (first + TOGETHER, second + TOGETHER)
-                for total in range(1, largest // 2 + 1):
-                    if estimates.possible[total]:
-                        _enter_pair(out, movers, (total, total), 0.0, direction, estimates)
+                _enter_group(first, second, direction, largest, estimates, out)
                 continue
+            movers = (first, second)
             for total in range(1, largest):
                 end = estimates.end[direction, first, total]
                 if not estimates.possible[total] or end < 0 or end >= HOME_PATH:
                     continue
-                other = int(out.leads_to[second, end])
-                bonus = _meeting((first, second), total, other, direction, estimates)
-                if other > 0 and bonus > 0.0:
-                    _enter_pair(out, (first, second), (total, other), bonus, direction, estimates)
+                totals = (total, int(out.leads_to[second, end]))
+                if totals[1] > 0 and _beside(movers, totals, direction, estimates) > 0.0:
+                    _enter_pair(out, movers, totals, direction, estimates)
 
 
 @inner_jit
@@ -230,15 +269,13 @@ def _start_beam(direction: int, estimates: Record, out: Record) -> None:
         code = (entry >> 32) - 1
         movers = (code % MOVERS, code // MOVERS)
         subset, another = (entry >> 8) & SUBSET_MASK, (entry >> 20) & SUBSET_MASK
+        totals = (int(out.total[subset]), int(out.total[another]))
         _give(out, 0, at, movers[0] % TOGETHER, subset, direction, movers[0], estimates)
-        # What stands there is captured once.
         guards, nobles = out.guards_taken[0, at], out.nobles_taken[0, at]
         _give(out, 0, at, movers[1] % TOGETHER, another, direction, movers[1], estimates)
-        out.guards_taken[0, at], out.nobles_taken[0, at] = guards, nobles
-        if movers[0] < TOGETHER:
-            out.rest[0, at] += _meeting(
-                movers, out.total[subset], out.total[another], direction, estimates
-            )
+        if not _part_ways(movers, totals):  # what stands there is captured once
+            out.guards_taken[0, at], out.nobles_taken[0, at] = guards, nobles
+        out.rest[0, at] += _beside(movers, totals, direction, estimates)
     last = out.entries
     _copy(out, 1, 0, 0, last)
     out.value[0, last] = out.value[1, 0]
@@ -253,21 +290,21 @@ def _serve(guard: int, direction: int, source: int, estimates: Record, out: Reco
     out.entries = 0
     for row in range(out.rows[source]):
         value = out.value[source, row]
-        if out.entries == WIDTH and value + out.slack <= out.entry_value[WIDTH - 1]:
+        if out.entries == out.width and value + out.slack <= out.entry_value[out.width - 1]:
             break  # all further rows are worse
         if (out.served[source, row] >> guard) & 1:
-            _enter(out, value, _entry(row, 0, 0, NOTHING_NEW), WIDTH)
+            _enter(out, value, _entry(row, 0, 0, NOTHING_NEW), out.width)
             continue
-        _enter(out, value - best, _entry(row, 0, 0, 0), WIDTH)
+        _enter(out, value - best, _entry(row, 0, 0, 0), out.width)
         left = out.left[source, row]
         for option in range(1, out.options[guard]):
             added = value + out.option_value[guard, option] - best
-            if out.entries == WIDTH and added + out.slack <= out.entry_value[WIDTH - 1]:
+            if out.entries == out.width and added + out.slack <= out.entry_value[out.width - 1]:
                 break  # and all further options
             subset = out.option[guard, option]
             if fits(out.subset[subset], left):
                 added += correction(out.kept[source, row], out.rolls[subset], out)
-                _enter(out, added, _entry(row, subset, 0, 0), WIDTH)
+                _enter(out, added, _entry(row, subset, 0, 0), out.width)
     for at in range(out.entries):
         entry = out.entry[at]
         _copy(out, source, entry & 255, target, at)
@@ -284,6 +321,7 @@ def allocate(
     legal: int,
     direction: int,
     largest: int,
+    width: int,
     worth: Any,
     weights: Any,
     estimates: Record,
@@ -296,6 +334,7 @@ def allocate(
         legal: bit mask of the Guards that may be given rolls.
         direction: of the turn.
         largest: the largest total that the store can make.
+        width: how many allocations are found at most, 2 to ``WIDTH``.
         worth: points for a captured Guard and Noble, float32 ``(2,)``.
         weights: of the strategy.
         estimates: ``ESTIMATES`` of all Guards' moves in that direction.
@@ -305,6 +344,7 @@ def allocate(
         which of the two beams holds what was found.
     """
     point = weights[facts.COMBAT] + per_point(weights)
+    out.width = width
     out.per_capture[0] = weights[facts.GUARDS_CAPTURED] + point * worth[0]
     out.per_capture[1] = weights[facts.NOBLES_CAPTURED] + point * worth[1]
     out.left[1, 0] = out.store

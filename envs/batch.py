@@ -118,9 +118,6 @@ class Batch:
         self.layout = self.encoding.layout()
         self.reward = reward or Reward()
         self.opponents = tuple(resolve(agent, ruleset) for agent in opponents)
-        for agent in self.opponents:
-            if agent.compiled is not None:
-                agent.compiled.check(ruleset, agent.name)
         self.threads = limit if threads is None else threads
         self._on_turns = on_turns
         self._rng = np.random.default_rng()

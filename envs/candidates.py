@@ -38,6 +38,8 @@ from retinue.envs.subsets import ALLOCATIONS, WIDTH, count_of, note_subsets
 from retinue.envs.survey import SURVEY, fill_ways, survey
 
 MAX_PLANS: Final = 256
+LEAST_WIDTH: Final = 8
+"""Of the beams, which keep half as many allocations as there are candidates."""
 REFINED_PART: Final = 4
 """One in so many candidates comes from changing the best of the others."""
 
@@ -168,7 +170,9 @@ def _plan_direction(
         for kind in range(2):
             worth[kind] = max(worth[kind], estimates.worth[direction, steps, kind])
     legal = legal_guards(game, rules)
-    beam = allocate(game, legal, direction, largest, worth, weights, estimates, allocations)
+    width = min(max(LEAST_WIDTH, strategy.count // 2), WIDTH)
+    beam = allocate(game, legal, direction, largest, width, worth, weights, estimates, allocations)
+    order = _noble_order(estimates, direction, steps_open)
     point = weights[facts.COMBAT] + per_point(weights)
     for row in range(allocations.rows[beam]):
         guards = allocations.guards_taken[beam, row]
@@ -177,15 +181,34 @@ def _plan_direction(
             plans.given[direction, row, guard] = allocations.given[beam, row, guard]
         value = allocations.rest[beam, row]
         value += guards * weights[facts.GUARDS_CAPTURED] + nobles * weights[facts.NOBLES_CAPTURED]
-        for steps in range(steps_open + 1):
-            noble = estimates.gain[direction, NOBLE, steps]
-            for after in range(2 if steps > 0 and guards + nobles > 0 else 1):
-                moved = 0 if after else steps
-                fought = guards * estimates.worth[direction, moved, 0]
-                fought += nobles * estimates.worth[direction, moved, 1]
-                choice = steps + NOBLE_STEPS * after
-                estimate = value + noble + point * fought
-                _insert_plan(plans, most, estimate, _plan(direction, choice, row))
+        for index in range(steps_open + 1):
+            steps = order[index]
+            moved = value + estimates.gain[direction, NOBLE, steps]
+            if guards + nobles == 0:
+                if plans.count == most and moved <= plans.value[most - 1]:
+                    break  # and all further steps of the Noble
+                _insert_plan(plans, most, moved, _plan(direction, steps, row))
+                continue
+            for after in range(2 if steps > 0 else 1):
+                stands = 0 if after else steps
+                fought = guards * estimates.worth[direction, stands, 0]
+                fought += nobles * estimates.worth[direction, stands, 1]
+                code = _plan(direction, steps + NOBLE_STEPS * after, row)
+                _insert_plan(plans, most, moved + point * fought, code)
+
+
+@inner_jit
+def _noble_order(estimates: Record, direction: int, most: int) -> Any:
+    """Return the Noble's steps, those that gain most first."""
+    order = np.arange(NOBLE_STEPS + 1)
+    gain = estimates.gain[direction, NOBLE]
+    for steps in range(1, most + 1):
+        at = steps
+        while at > 0 and gain[order[at - 1]] < gain[steps]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = steps
+    return order
 
 
 @wrapping_jit
@@ -366,7 +389,7 @@ def propose(
     plans.count = 0
     note_subsets(game, rules, strategy.weights, view.fade, scratch[2][0])
     legal = legal_guards(game, rules)
-    most = min(MAX_PLANS, 2 * strategy.count)
+    most = min(MAX_PLANS, strategy.count + strategy.count // 2)
     for direction in range(2):
         for guard in range(GUARDS):
             if (legal >> guard) & 1:

@@ -247,11 +247,8 @@ def _weigh_scores(
     own = survey.own_total + gained + row[BONUS] + fought
     others = 0.0
     best = -1e30
-    for other in range(1, SEATS):
-        theirs = (seat + other) % SEATS
-        points = float(after.combat[theirs] + after.bonus[theirs])
-        for piece in range(PIECES):
-            points += after.progression[theirs, piece]
+    for other in range(OPPONENTS):  # all that they can lose is progression
+        points = survey.totals[other] - row[LOSS + other]
         others += points
         best = max(best, points)
     row[MARGIN] = own - others / OPPONENTS
@@ -318,8 +315,16 @@ def describe(
 
 @inline_jit
 def weigh(row: Any, weights: Any) -> float:
-    """Return the value of a row of facts."""
-    value = 0.0
-    for fact in range(FACT_COUNT):
-        value += row[fact] * weights[fact]
-    return value
+    """Return the value of a row of facts.
+
+    Four sums are kept, which the processor adds up side by side.
+    """
+    first, second, third, fourth = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    for fact in range(0, FACT_COUNT - 3, 4):
+        first += row[fact] * weights[fact]
+        second += row[fact + 1] * weights[fact + 1]
+        third += row[fact + 2] * weights[fact + 2]
+        fourth += row[fact + 3] * weights[fact + 3]
+    for fact in range(FACT_COUNT - FACT_COUNT % 4, FACT_COUNT):
+        first += row[fact] * weights[fact]
+    return (first + second) + (third + fourth)

@@ -1,4 +1,4 @@
-"""The generated part of ``docs/environment.md``: the index of the observation, from the layout.
+"""The generated parts of ``docs/environment.md``: the observation from its layout, and the facts.
 
 ``python -m retinue.envs.document docs/environment.md`` brings a file up to date.
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from retinue.envs.actions import ENCODINGS, Encoding
+from retinue.envs.facts import FACTS
 from retinue.envs.game.ruleset import MODES, load_ruleset
 from retinue.envs.observation import PLACE_FEATURES, Section
 
@@ -25,7 +26,7 @@ def section_row(each: Section) -> str:
 
 
 def observation_index() -> str:
-    """Return the whole generated part."""
+    """Return the index of the observation."""
     layouts = {
         f"{mode.capitalize()}, `{name}`": Encoding(name, load_ruleset(mode)).layout()
         for mode in MODES
@@ -55,6 +56,15 @@ def observation_index() -> str:
     )
 
 
+def fact_index() -> str:
+    """Return the facts of a candidate as a Markdown table, in the order of its row."""
+    rows = [
+        f"| {index} | `{fact.name}` | {fact.scale:g} | {fact.low:g} ... 1 | {fact.meaning} |"
+        for index, fact in enumerate(FACTS)
+    ]
+    return "\n".join(["| index | fact | scale | range | meaning |", HEAD[1], *rows])
+
+
 def with_part(text: str, title: str, part: str) -> str:
     """Return a document with one of its generated parts replaced.
 
@@ -70,12 +80,13 @@ def with_part(text: str, title: str, part: str) -> str:
 
 
 def renew(text: str) -> str:
-    """Return a document with its generated part brought up to date.
+    """Return a document with its generated parts brought up to date.
 
     Raises:
-        ValueError: the marks of the generated part are missing.
+        ValueError: the marks of a generated part are missing.
     """
-    return with_part(text, "observation index", observation_index())
+    text = with_part(text, "observation index", observation_index())
+    return with_part(text, "facts", fact_index())
 
 
 if __name__ == "__main__":

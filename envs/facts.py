@@ -1,7 +1,16 @@
 """The facts of a candidate turn: what it gains and what it leads to, one number each.
 
-Every fact is seen from the seat to move, after the turn was played and before anybody else moves.
-A strategy weighs them (:func:`pack_weights`); a learner sees them scaled (:func:`scales`).
+Every fact is seen from the seat to move, once its turn was played and before anybody else moves. A
+strategy weighs them (:func:`pack_weights`); a learner sees them scaled.
+
+What lies in the future counts for less near the end: ``open``, ``yard_guards``, ``capture_worth``,
+``barrier``, ``prey``, ``kept``, ``dice`` and ``credits`` (and what is named after them) are
+multiplied by n / (n + 6), n being the seat's own turns that are left.
+
+Threats are chances, not certainties: a total that an opponent's stored rolls make counts 1, others
+what one or two new dice make of it, all its Guards and both directions taken as independent. They
+are surveyed once for each decision, so what a turn changes about opponents' own chances counts only
+as far as captured Guards no longer threaten from where they stood.
 """
 
 import difflib
@@ -25,7 +34,8 @@ class Fact:
 
     Attributes:
         name: of the fact.
-        scale: what is 1 in a learner's observation; beyond that it is cut.
+        scale: what is 1 in a learner's observation, beyond which it is cut; of a fact that may be
+            below 0, what is 1/2: x is seen as x / (abs(x) + scale).
         meaning: what it counts.
         low: the least it can be in an observation, 0 or -1.
     """
@@ -46,11 +56,15 @@ FACTS: Final = (
     Fact("loss_next", 500, "progression that the next seat lost"),
     Fact("loss_across", 500, "progression that the seat across lost"),
     Fact("loss_previous", 500, "progression that the previous seat lost"),
-    Fact("loss_leader", 500, "progression that the opponents with the highest total lost"),
+    Fact("loss_leader", 500, "progression lost by the opponents whose total was highest before"),
     Fact("steps_guards", 400, "steps that the Guards still need to Home, each its shorter way"),
     Fact("steps_noble", 150, "the same for the Noble"),
-    Fact("open_guards", 1500, "points still to be collected on the Guards' ways, near ones first"),
-    Fact("open_noble", 1000, "the same for the Noble"),
+    Fact(
+        "open_guards",
+        600,
+        "points not yet taken on the better way of each Guard, 0.97 per step to them",
+    ),
+    Fact("open_noble", 300, "the same for the Noble"),
     Fact("midpoint_guards", 4, "Guards whose midpoint progress is active"),
     Fact("midpoint_noble", 1, "1 while the Noble's is"),
     Fact("yard_guards", 4, "Guards in the Yard"),
@@ -59,20 +73,24 @@ FACTS: Final = (
     Fact("noble_castle", 1, "1 with the Noble on a Castle"),
     Fact("noble_regular", 1, "1 with the Noble on a regular tile"),
     Fact("capture_worth", 250, "points for capturing a Guard with the Noble where it stands"),
-    Fact("safe_guards", 4, "Guards on the loop that are out of reach of captures"),
+    Fact("safe_guards", 4, "Guards on the own entering tile, or on Castles if those protect"),
     Fact("stacked", 4, "Guards on the loop in stacks of two or more"),
-    Fact("barrier", 8, "opponents' Guards near own stacks, counted for each stack"),
-    Fact("risk_guards_next", 300, "progression that the next seat can be expected to capture"),
-    Fact("risk_guards_across", 300, "the same of Guards, by the seat across"),
-    Fact("risk_guards_previous", 300, "the same of Guards, by the previous seat"),
+    Fact("barrier", 8, "opponents' Guards within 12 tiles of own stacks, for each stack"),
+    Fact(
+        "risk_guards_next",
+        300,
+        "progression of Guards that the next seat can be expected to capture",
+    ),
+    Fact("risk_guards_across", 300, "the same, by the seat across"),
+    Fact("risk_guards_previous", 300, "the same, by the previous seat"),
     Fact("risk_noble_next", 300, "progression of the Noble, by the next seat"),
     Fact("risk_noble_across", 300, "the same, by the seat across"),
     Fact("risk_noble_previous", 300, "the same, by the previous seat"),
-    Fact("bounty", 300, "points that opponents can be expected to get for such captures"),
-    Fact("setbacks", 3, "own pieces that can be expected to be captured"),
+    Fact("bounty", 1000, "points that opponents can be expected to get for such captures"),
+    Fact("setbacks", 5, "own pieces that can be expected to be captured"),
     Fact("at_stake", 1500, "progression of own pieces on the loop, lost if they are captured"),
-    Fact("exposed", 600, "progression of pieces near an opponent's Guard and not protected"),
-    Fact("prey", 6, "opponents' pieces that own Guards can be expected to reach next turn"),
+    Fact("exposed", 600, "progression of lone unprotected pieces within 14 tiles of such a Guard"),
+    Fact("prey", 16, "opponents' pieces expected to be reached next turn; a Noble counts 1.5"),
     Fact("prey_points", 800, "progression of those pieces"),
     Fact("kept", 17, "rolls kept"),
     Fact("kept_pips", 60, "pips on them"),
@@ -168,8 +186,3 @@ def pack_weights(weights: Mapping[str, float]) -> np.ndarray[Any, np.dtype[np.fl
     for name, weight in weights.items():
         packed[FACT_NAMES.index(name)] = weight
     return packed
-
-
-def scales() -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return what is 1 in an observation, float32 ``(FACT_COUNT,)``."""
-    return np.array([fact.scale for fact in FACTS], np.float32)

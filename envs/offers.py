@@ -15,7 +15,7 @@ from retinue.envs.candidates import (
 from retinue.envs.estimates import STRATEGY
 from retinue.envs.facts import FACT_COUNT, FACTS
 from retinue.envs.game.board import GUARDS
-from retinue.envs.game.jit import Callback, inner_jit
+from retinue.envs.game.jit import Callback, inline_jit, inner_jit
 from retinue.envs.game.ruleset import RULES
 from retinue.envs.game.state import GAME, Record
 from retinue.envs.observation import EXTRA_AT
@@ -40,8 +40,8 @@ OFFER: Final = np.dtype(
 )
 """The candidates that a learner chooses from, and what it sees of them."""
 
-_PER_FACT: Final = np.array([1.0 / fact.scale for fact in FACTS], np.float32)
-_LOW: Final = np.array([fact.low for fact in FACTS], np.float32)
+_SCALE: Final = np.array([fact.scale for fact in FACTS], np.float32)
+_IS_SIGNED: Final = np.array([fact.low < 0 for fact in FACTS])
 
 
 def guide_of(encoding: Encoding) -> np.ndarray[Any, np.dtype[Any]]:
@@ -76,6 +76,14 @@ def take_candidate(offer: Record, action: int, turn: Record) -> int:
     return 1 if legal else 3
 
 
+@inline_jit
+def _seen(value: Any, fact: int) -> Any:
+    """Return a fact as a learner sees it, float32."""
+    if _IS_SIGNED[fact]:
+        return value / (abs(value) + _SCALE[fact])
+    return min(max(value / _SCALE[fact], np.float32(0.0)), np.float32(1.0))
+
+
 @inner_jit
 def _write_offer(
     game: Record, rules: Record, guide: Record, offer: Record, scratch: Any, found: Any
@@ -94,12 +102,11 @@ def _write_offer(
                 offer.rolls[index, guard, value] = proposals.rolls[index, guard, value]
         at = EXTRA_AT + index * FACT_COUNT
         for fact in range(FACT_COUNT):
-            scaled = proposals.row[index, fact] * _PER_FACT[fact]
-            offer.observation[at + fact] = min(max(scaled, _LOW[fact]), np.float32(1.0))
+            offer.observation[at + fact] = _seen(proposals.row[index, fact], fact)
 
 
 def make_offer(game: Any, rules: Any, guide: Any, offer: Any) -> int:
-    """Write the candidates of the seat to move and their facts, scaled and cut to their range."""
+    """Write the candidates of the seat to move and their facts, as learners see them."""
     found = np.empty(1, PROPOSALS)
     _write_offer(game, rules, guide, offer, new_scratch(), found)
     return 0

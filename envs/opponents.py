@@ -116,8 +116,16 @@ def resolve(agent: Opponent | str, ruleset: Ruleset) -> Opponent:
     """Return ``agent``, looked up if it is a name.
 
     Raises:
-        ValueError: it is a name and no agents are known, or not this one.
+        ValueError: it is a name and no agents are known, or not this one; or it was made for other
+            rules.
     """
+    found = _look_up(agent, ruleset)
+    if found.compiled is not None:
+        found.compiled.check(ruleset, found.name)
+    return found
+
+
+def _look_up(agent: Opponent | str, ruleset: Ruleset) -> Opponent:
     if isinstance(agent, Opponent) and not isinstance(agent, type):
         return agent
     if not isinstance(agent, str):

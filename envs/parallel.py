@@ -139,12 +139,12 @@ def serve_games(memory: Memory, indices: Any, command: int, function: int, threa
     """
     if threads == 1 or len(indices) == 1:
         return int(_serve_serial(memory, indices, command, function))
-    with _pool_of(threads):
+    with pool_of(threads):
         return int(_serve_parallel(memory, indices, command, function))
 
 
 @contextlib.contextmanager
-def _pool_of(threads: int) -> Iterator[None]:
+def pool_of(threads: int) -> Iterator[None]:
     """Let parallel kernels called inside run on so many threads."""
     with _POOL:
         before = numba.get_num_threads()
@@ -172,7 +172,7 @@ def copy_of_rows(rows: Any, threads: int) -> Any:
     if threads == 1:
         return rows.copy()
     copy = np.empty(rows.shape, rows.dtype)
-    with _pool_of(threads):
+    with pool_of(threads):
         _copy_rows(rows, copy)
     return copy
 

@@ -16,7 +16,9 @@ from retinue.envs.game.schema import SchemaError, StrictModel, build, read_yaml
 
 LARGEST_WEIGHT: Final = 1e6
 
-Weights = dict[str, Annotated[float, Field(ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)]]
+Weights = dict[
+    str, Annotated[float, Field(allow_inf_nan=False, ge=-LARGEST_WEIGHT, le=LARGEST_WEIGHT)]
+]
 """By fact; what is not named weighs nothing."""
 
 GUIDE: Final = "tactician"

@@ -23,11 +23,9 @@ SAME_TOTAL: Final = 4
 """How many of those may add up to the same."""
 ALIKE: Final = 2
 """And how many of those may be of the same number of rolls."""
-WIDTH: Final = 32
-"""Allocations that the beam keeps after each Guard."""
-PAIRS: Final = 16
-"""With how many the beam starts."""
-WAYS_TO_MAKE: Final = 4
+WIDTH: Final = 64
+"""The most allocations that a beam may keep after each Guard; pairs are half as many at most."""
+WAYS_TO_MAKE: Final = 8
 """Subsets of the same total among which those of a joint move are looked for."""
 PLACES: Final = HOME_PATH + 24
 NOTHING_NEW: Final = 255
@@ -45,9 +43,11 @@ ALLOCATIONS: Final = np.dtype(
             [
                 ("store", "i8"),  # packed counts
                 ("held", "i4"),  # rolls in it
+                ("width", "i4"),  # allocations that the beams keep
                 ("keeping", "f4", (MAX_STORE + 1,)),  # value of so many rolls kept, and of the dice
                 ("per_roll", "f4"),  # of which each roll spent takes so much, on average
                 ("slack", "f4"),  # by how much that average may be wrong
+                ("spending_at_best", "f4"),  # of any subset
                 ("subsets", "i4"),
                 ("subset", "i8", (MAX_SUBSETS,)),  # packed counts
                 ("total", "i2", (MAX_SUBSETS,)),
@@ -128,6 +128,7 @@ def note_subsets(game: Record, rules: Record, weights: Any, fade: float, out: Re
     out.total[0] = 0
     out.rolls[0] = 0
     out.spending[0] = 0.0
+    out.spending_at_best = 0.0
     count = 1
     for value in range(6):
         size = count
@@ -138,6 +139,7 @@ def note_subsets(game: Record, rules: Record, weights: Any, fade: float, out: Re
                 out.total[count] = out.total[index] + taken * (value + 1)
                 out.rolls[count] = out.rolls[index] + taken
                 out.spending[count] = out.spending[index] + taken * change
+                out.spending_at_best = max(out.spending_at_best, out.spending[count])
                 count += 1
     out.subsets = count
     _note_ways(out)

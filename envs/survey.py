@@ -79,6 +79,7 @@ SURVEY: Final = np.dtype(
                 ("open", "f4", (PIECES,)),  # of own pieces where they stand
                 ("leading", "i4", (OPPONENTS,)),  # 1: no opponent has more points
                 ("own_total", "i4"),
+                ("totals", "i4", (OPPONENTS,)),
             ],
             align=True,
         ),
@@ -340,7 +341,9 @@ def survey(game: Record, rules: Record, ways: Record, out: Record) -> None:
     own_turns = left / waiting
     out.fade = own_turns / (own_turns + FADING_TURNS)
     for turned in range(1, SEATS):
-        out.leading[turned - 1] = 1 if total(game, (viewer + turned) % SEATS) == best else 0
+        points = total(game, (viewer + turned) % SEATS)
+        out.totals[turned - 1] = points
+        out.leading[turned - 1] = 1 if points == best else 0
         _survey_opponent(game, rules, turned, out)
     _survey_pieces(game, rules, ways, out)
     for piece in range(PIECES):

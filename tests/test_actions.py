@@ -117,7 +117,7 @@ def test_the_positions_that_decide_a_mask_occur() -> None:
 
 @MODES
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_after_the_end_the_mask_leaves_only_a_direction(ruleset: Ruleset, encoding: str) -> None:
+def test_after_the_end_the_mask_leaves_what_moves_nothing(ruleset: Ruleset, encoding: str) -> None:
     batch = four_hands(ruleset, encoding)
     batch.reset(7)
     deal = Dealer(batch.encoding, 7, [0])
@@ -125,7 +125,12 @@ def test_after_the_end_the_mask_leaves_only_a_direction(ruleset: Ruleset, encodi
         pass
     parts = np.split(batch.masks[0], np.cumsum(batch.encoding.nvec)[:-1])
     legal = [np.flatnonzero(part).tolist() for part in parts]
-    assert legal == ([[0, 13]] if encoding == "steps" else [[0, 1], *[[0]] * (len(parts) - 1)])
+    left = {
+        "steps": [[0, 13]],
+        "turn": [[0, 1], *[[0]] * (len(parts) - 1)],
+        "candidates": [[0]],
+    }
+    assert legal == left[encoding]
 
 
 # --- Both encodings, one turn
@@ -301,7 +306,7 @@ def test_the_largest_rules_fit_the_arrays() -> None:
 
 
 def test_an_unknown_encoding_is_refused() -> None:
-    with pytest.raises(ValueError, match="unknown encoding 'stepz': use steps or turn"):
+    with pytest.raises(ValueError, match="unknown encoding 'stepz': use steps, turn, candidates"):
         Encoding("stepz", JOURNEY)
 
 

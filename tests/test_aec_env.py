@@ -215,6 +215,7 @@ def test_an_illegal_action_is_told_and_does_no_harm() -> None:
 WRONG: dict[str, list[Any]] = {
     "steps": [51, -1, 0.5, "3", None, [3], True],
     "turn": [3, None, [0] * 13, [0.0] * 14, [2] + [0] * 13, [0] * 13 + [-1], [[0] * 14]],
+    "candidates": [64, -1, 0.5, "3", None, [3], True],
 }
 
 
@@ -223,7 +224,7 @@ WRONG: dict[str, list[Any]] = {
 def test_what_is_no_action_is_refused_and_changes_nothing(encoding: str, make: Any) -> None:
     table = make(encoding=encoding, rules=short("journey"))
     table.reset(seed=2)
-    table.step(0 if encoding == "steps" else [1] + [0] * 13)
+    table.step([1] + [0] * 13 if encoding == "turn" else 0)
 
     def state() -> tuple[Any, ...]:
         kept = table.unwrapped.batch.save_matches()
@@ -271,7 +272,7 @@ def test_there_are_no_options() -> None:
 REFUSED: dict[str, dict[str, Any]] = {
     "unknown mode 'yourney': use journey, brawl or a .yaml": {"mode": "yourney"},
     "these are the rules of brawl, but the environment is journey": {"rules": BRAWL},
-    "unknown encoding 'words': use steps or turn": {"encoding": "words"},
+    "unknown encoding 'words': use steps, turn, candidates": {"encoding": "words"},
     "unknown observation 'box': use flat or dict": {"observation": "box"},
     "unknown render_mode 'text': use ansi, rgb_array, human": {"render_mode": "text"},
     "unknown reward 'wins': use score, margin, place": {"reward": "wins"},

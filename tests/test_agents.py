@@ -172,7 +172,7 @@ def test_any_function_is_an_agent() -> None:
     view = View(np.array([new_game(JOURNEY)], GAME), np.zeros(1, np.uint64), JOURNEY)
     (turn,) = agent.choose(view, np.random.default_rng(0))
     assert (turn["noble_steps"], turn["rolls"].sum()) == (2, 0)
-    assert repr(agent) == "CompiledAgent('passing', pass_on)"
+    assert repr(agent) == "CompiledAgent('passing', Policy(pass_on))"
 
 
 # --- random

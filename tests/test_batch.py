@@ -234,7 +234,7 @@ def test_an_agent_outside_the_kernels_plays_like_one_inside(ruleset: Ruleset) ->
     check_same(*traces)
 
 
-def cheat(game: Any, rules: Any, key: Any, turn: Any, memory: int) -> int:
+def cheat(game: Any, rules: Any, key: Any, turn: Any, memory: int = 0) -> int:
     if game.turns_taken[game.seat] > 2:
         turn.rolls[0, 5] = 120
     return 0

@@ -244,7 +244,7 @@ def test_a_game_looks_to_every_seat_as_on_its_turn_but_for_the_decision(encoding
             assert np.array_equal(seen[name], turned), name
         assert seen["clock"] == parts["clock"]
         assert not seen["legal_guards"].any()
-        assert not seen["plan" if encoding == "steps" else "rolls"].any()
+        assert not seen[batch.layout.sections[-1].name].any()
     assert batch.save_matches() == before
 
 

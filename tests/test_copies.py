@@ -19,6 +19,7 @@ from stable_baselines3.common.monitor import Monitor
 import retinue.agents  # noqa: F401 - agents by name
 from playing import Dealer, as_text
 from positions import JOURNEY, NOBLE, changed
+from retinue.envs.actions import ENCODINGS
 from retinue.envs.batch import Batch
 from retinue.envs.game.engine import IllegalTurn
 from retinue.envs.game.state import OVER, TURN
@@ -67,6 +68,7 @@ CASES: dict[str, dict[str, Any]] = {
     "all seats": {"reward": "place", "encoding": "turn", "observation": "dict", "rules": SHORT},
     "ansi": {"opponents": ["racer", Counting()], "render_mode": "ansi", "rules": SHORT},
     "rgb_array": {"opponents": ["racer"], "render_mode": "rgb_array", "rules": SHORTEST},
+    "candidates": {"opponents": "racer", "encoding": "candidates", "candidates": 8, "rules": SHORT},
     "human": {"opponents": [Counting()], "render_mode": "human", "rules": SHORTEST},
 }
 
@@ -240,7 +242,7 @@ def vector_goes_on(env: RetinueVectorEnv, steps: int) -> list[str]:
     return [as_text([env.step(dealer(env.action_masks())), env.batch.masks]) for _ in range(steps)]
 
 
-@pytest.mark.parametrize("encoding", ["steps", "turn"])
+@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("copies_arrays", [True, False])
 @pytest.mark.parametrize("autoreset_mode", ["NextStep", "SameStep"])
 def test_copies_of_a_vector_go_on_alike(
@@ -252,13 +254,14 @@ def test_copies_of_a_vector_go_on_alike(
         opponents=["racer", Counting()],
         draw="each match",
         encoding=encoding,
+        candidates=8,
         copy=copies_arrays,
         autoreset_mode=autoreset_mode,
         threads=1,
     )
     env.reset(seed=2)
     dealer, ended = Dealer(env.batch.encoding, 4, range(5)), np.zeros(5, bool)
-    # One match is started later: in `turn` all would end together.
+    # One match is started later: where an action is a turn all would end together.
     for decision in range(200):
         if decision == 3:
             env.reset(options={"reset_mask": np.arange(5) == 1})

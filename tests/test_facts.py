@@ -17,7 +17,6 @@ from retinue.envs.facts import (
     LOSS,
     MARGIN,
     pack_weights,
-    scales,
 )
 from retinue.envs.game import jit
 from retinue.envs.game.board import MIDPOINT
@@ -104,7 +103,6 @@ def test_each_fact_is_described_and_has_its_place() -> None:
         assert fact.low in (0, -1)
         assert fact.meaning
         assert "\n" not in fact.meaning
-    assert scales().tolist() == [fact.scale for fact in FACTS]
     assert (FACT_NAMES[MARGIN], FACT_NAMES[LOSS + 1]) == ("margin", "loss_across")
 
 

@@ -344,7 +344,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "unknown mode 'yourney': use journey, brawl or a .yaml": {"mode": "yourney"},
     "no.yaml: No such file": {"rules": "no.yaml"},
     "these are the rules of brawl, but the environment is journey": {"rules": BRAWL},
-    "unknown encoding 'words': use steps or turn": {"encoding": "words"},
+    "unknown encoding 'words': use steps, turn, candidates": {"encoding": "words"},
     "unknown observation 'box': use flat or dict": {"observation": "box"},
     "unknown render_mode 'text': use ansi, rgb_array, human": {"render_mode": "text"},
     "unknown reward 'wins': use score, margin, place": {"reward": "wins"},

@@ -76,7 +76,11 @@ def test_sections_cover_the_vector_once(ruleset: Ruleset, encoding: str) -> None
     assert covered.tolist() == [1] * layout.size
     starts = [section.start for section in layout.sections]
     assert starts == sorted(starts)
-    assert layout.size <= MAX_SIZE == 320
+    assert layout.sections[-1].start == 281
+    if encoding == "candidates":
+        assert layout.size == 281 + 64 * 48
+    else:
+        assert layout.size <= MAX_SIZE == 320
     assert layout.flat_space().shape == (layout.size,)
     assert layout["clock"].slice == slice(280, 281)
     assert layout["board"].shape == (4, 5, 7)
@@ -86,7 +90,8 @@ def test_only_the_last_section_depends_on_encoding_and_rules() -> None:
     layouts = [Encoding(name, rules).layout() for name in ENCODINGS for rules in RULESETS.values()]
     assert len({layout.sections[:-1] for layout in layouts}) == 1
     last = [(layout.sections[-1].name, layout.sections[-1].shape) for layout in layouts]
-    assert last == [("plan", (14,))] * 4 + [("rolls", (size,)) for size in (12, 17, 36, 1)]
+    rolls = [("rolls", (size,)) for size in (12, 17, 36, 1)]
+    assert last == [("plan", (14,))] * 4 + rolls + [("candidates", (64, 48))] * 4
 
 
 @EVERY_ENCODING

@@ -197,6 +197,7 @@ def put_back(config: TrainConfig, state: dict[str, Any]) -> None:
         ("environments=8", "environments is 16, but the run's is 8"),
         ("network=[16]", r"network is \[32\], but the run's is \[16\]"),
         ("encoding=steps", "encoding is turn"),
+        ("candidates=8", "candidates is 64, but the run's is 8"),
         ("mode=brawl", "mode is journey"),
         ("opponents=[racer]", "opponents"),
         ("reward.scale=100.0", "reward"),
@@ -282,6 +283,9 @@ def test_interrupted_writing_keeps_what_was_there(
         ("network=[65537]", r"network\[0\]"),
         (f"opponents={yaml.safe_dump(['racer'] * 65, default_flow_style=True)}", "opponents"),
         ("seed=1048576", "seed"),
+        ("candidates=129", "candidates: .*less than or equal to 128"),
+        ("candidates=1", "candidates: .*greater than or equal to 2"),
+        ("candidates=null", "candidates: .*integer"),
         ("ppo={epochs: 1, epochs: 2}", "'epochs' stands twice"),
     ],
 )

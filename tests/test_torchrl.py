@@ -94,7 +94,7 @@ def joined_masks(table: Any) -> Any:
 
 def test_the_pettingzoo_environment(mode: str, encoding: str) -> None:
     table = env(mode, rules=short(mode, 200), encoding=encoding)
-    made = table if encoding == "steps" else joined_masks(table)
+    made = table if encoding != "turn" else joined_masks(table)
     wrapped = PettingZooWrapper(made, use_mask=True)
     check_env_specs(wrapped, seed=1)
     match = wrapped.rollout(1000)

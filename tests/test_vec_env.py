@@ -205,7 +205,7 @@ def test_maskable_ppo_learns_on_it(encoding: str) -> None:
     rewards, lengths = evaluate_policy(model, env, n_eval_episodes=6, return_episode_rewards=True)
     assert isinstance(lengths, list)
     assert len(lengths) == 6
-    least = 6 if encoding == "turn" else 12
+    least = 12 if encoding == "steps" else 6
     assert all(least <= length <= 6 * 14 for length in lengths), (rewards, lengths)
 
 

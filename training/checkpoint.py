@@ -24,6 +24,7 @@ def stamp(config: TrainConfig, environment: RetinueVecEnv) -> dict[str, Any]:
         "mode": ruleset.mode,
         "rules": ruleset.digest,
         "encoding": config.encoding,
+        "candidates": config.candidates,
         "observation version": OBSERVATION_VERSION,
         "environments": config.environments,
         "network": list(config.network),

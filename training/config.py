@@ -8,6 +8,7 @@ import yaml
 from pydantic import Field, FiniteFloat, field_validator, model_validator
 
 from retinue.agents.network import Hidden
+from retinue.envs.actions import MAX_CANDIDATES
 from retinue.envs.game.ruleset import Ruleset, load_ruleset
 from retinue.envs.game.schema import SchemaError, StrictModel, build, parse_yaml, read_yaml
 from retinue.envs.kernels import MAX_GAMES, MAX_OPPONENTS
@@ -69,7 +70,9 @@ class TrainConfig(StrictModel):
     mode: Literal["journey", "brawl"]
     rules: str | None = None
     """A rule file instead of the mode's own."""
-    encoding: Literal["steps", "turn"]
+    encoding: Literal["steps", "turn", "candidates"]
+    candidates: Annotated[int, Field(ge=2, le=MAX_CANDIDATES)] = 64
+    """How many turns are proposed; of the encoding ``candidates`` only."""
     opponents: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_OPPONENTS)]
     """Agents of the other three seats, each seat's drawn anew for each match; twice is twice as
     likely. The learner's own seat is drawn for each match too."""

@@ -57,6 +57,7 @@ def make_vec_env(config: TrainConfig, ruleset: Ruleset | None = None) -> Retinue
         ruleset,
         config.environments,
         encoding=config.encoding,
+        candidates=config.candidates,
         seats=ANY,
         opponents=[make_known_agent(name, ruleset) for name in config.opponents],
         draw="each match",

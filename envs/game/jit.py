@@ -49,11 +49,18 @@ _NEVER_COMPILED = (
     "envs/batch.py",
     "envs/checks.py",
     "envs/common.py",
+    "envs/document.py",
     "envs/last_moves.py",
     "envs/render*.py",
     "envs/seating.py",
+    "agents/loading.py",
     "agents/network.py",
+    "agents/options.py",
     "agents/policy.py",
+    "agents/process.py",
+    "agents/search.py",
+    "agents/user.py",
+    "agents/worker.py",
 )
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
