@@ -132,9 +132,9 @@ class Encoding:
         if self.is_candidates:
             shape = (self.candidates, FACT_COUNT)
             return Layout(self.ruleset, ("candidates", shape, -1.0, "a row of facts for each"))
-        shape = (self.ruleset.store_capacity,)
+        capacity = self.ruleset.store_capacity
         meaning = "the stored rolls in ascending order, value / 6"
-        return Layout(self.ruleset, ("rolls", shape, 0.0, meaning))
+        return Layout(self.ruleset, ("rolls", (capacity,), 0.0, meaning))
 
     def describe(self, action: Any) -> str:
         """Return an action of the ``steps`` encoding, or one noble choice, in words."""

@@ -28,9 +28,7 @@ from retinue.envs.subsets import (
 
 
 @inline_jit
-def _captures_value(
-    direction: int, mover: int, total: int, estimates: Record, out: Record
-) -> float:
+def _captures_value(direction: int, mover: int, total: int, estimates: Record, out: Record) -> Any:
     value = estimates.guards_taken[direction, mover, total] * out.per_capture[0]
     value += estimates.nobles_taken[direction, mover, total] * out.per_capture[1]
     return value
@@ -75,7 +73,7 @@ def _choose_options(guard: int, direction: int, estimates: Record, out: Record) 
 
 
 @inline_jit
-def _best_option(guard: int, out: Record) -> float:
+def _best_option(guard: int, out: Record) -> Any:
     return max(0.0, out.option_value[guard, 1]) if out.options[guard] > 1 else 0.0
 
 
@@ -150,7 +148,7 @@ def _give(
 
 
 @inline_jit
-def _beside(movers: Any, totals: Any, direction: int, estimates: Record) -> float:
+def _beside(movers: Any, totals: Any, direction: int, estimates: Record) -> Any:
     """Return what a joint move gains beside what both Guards gain by themselves.
 
     Estimates of Guards that move together take them to end together, too; those of others do not.
@@ -165,7 +163,7 @@ def _beside(movers: Any, totals: Any, direction: int, estimates: Record) -> floa
 @inline_jit
 def _part_ways(movers: Any, totals: Any) -> bool:
     """Tell whether a joint move ends on two tiles."""
-    return movers[0] >= TOGETHER and totals[0] != totals[1]
+    return bool(movers[0] >= TOGETHER and totals[0] != totals[1])
 
 
 @inner_jit

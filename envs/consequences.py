@@ -86,7 +86,7 @@ def _count_captures(before: Record, after: Record, survey: Record, row: Any) -> 
 
 
 @inner_jit
-def _risk_at(before: Record, after: Record, survey: Record, other: int, at: int) -> float:
+def _risk_at(before: Record, after: Record, survey: Record, other: int, at: int) -> Any:
     """Return how likely an opponent that has just lost a Guard captures on a tile."""
     seat = (survey.seat + other + 1) % SEATS
     missed = 1.0 - survey.danger[other, FROM_YARD, at]
@@ -314,8 +314,8 @@ def describe(
 
 
 @inline_jit
-def weigh(row: Any, weights: Any) -> float:
-    """Return the value of a row of facts.
+def weigh(row: Any, weights: Any) -> Any:
+    """Return the value of a row of facts, float32.
 
     Four sums are kept, which the processor adds up side by side.
     """

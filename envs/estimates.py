@@ -80,7 +80,7 @@ ESTIMATES: Final = np.dtype(
 
 
 @inner_jit
-def per_point(weights: Any) -> float:
+def per_point(weights: Any) -> Any:
     """Return the value of a point of one's own."""
     return weights[facts.MARGIN] + weights[facts.LEAD]
 
@@ -140,7 +140,7 @@ def _place_value(
     past: int,
     records: int,
     points: float,
-) -> float:
+) -> Any:
     """Return what a strategy sees in an own piece on a place, all else left as it is."""
     weights = strategy.weights
     kind = 1 if piece == NOBLE else 0
@@ -188,7 +188,7 @@ def _place_value(
 @inner_jit
 def _risk_value(
     rules: Record, strategy: Record, survey: Record, piece: int, position: int, points: float
-) -> float:
+) -> Any:
     """Return what a strategy sees in what may become of a lone piece on a place."""
     if is_protected(rules, position):
         return 0.0

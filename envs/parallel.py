@@ -21,6 +21,11 @@ MAX_THREADS: Final[int] = vars(numba.config)["NUMBA_NUM_THREADS"]
 """Threads that Numba may use here."""
 
 Records = np.ndarray[Any, np.dtype[Any]]
+Views = tuple[
+    np.ndarray[Any, np.dtype[np.float32]],
+    np.ndarray[Any, np.dtype[np.bool_]],
+    np.ndarray[Any, np.dtype[np.int64]],
+]
 
 
 class Memory(NamedTuple):
@@ -45,7 +50,7 @@ class Memory(NamedTuple):
     log: Records
     """``LOG`` ``(1,)``."""
 
-    def learners_views(self, encoding: Encoding) -> tuple[Any, Any, Any]:
+    def learners_views(self, encoding: Encoding) -> Views:
         """Return views of what a learner sees and does.
 
         Returns:

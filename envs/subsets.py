@@ -146,7 +146,7 @@ def note_subsets(game: Record, rules: Record, weights: Any, fade: float, out: Re
 
 
 @inline_jit
-def correction(kept: int, rolls: int, out: Record) -> float:
+def correction(kept: int, rolls: int, out: Record) -> Any:
     """Return what spending some of the rolls kept so far gives beside ``per_roll`` for each."""
     return out.keeping[kept - rolls] - out.keeping[kept] - rolls * out.per_roll
 

@@ -20,8 +20,18 @@ LESS = {
     "play": ["--matches", "2"],
     "train": [word for setting in SMALL for word in ("--set", setting)],
     "bench": ["--quick", "--no-training"],
+    "cross-table": ["--matches", "4", "--mode", "journey"],
+    "tune": ["--generations", "1", "--population", "4", "--blocks", "1", "--candidates", "2"],
 }
 """What makes a command short: options that stand last count."""
+BOT = """
+import numpy as np
+from retinue.envs.game.state import TURN
+
+class MyBot:
+    def choose(self, view, rng):
+        return np.zeros(len(view.games), TURN)
+"""
 
 
 def blocks(language: str) -> list[str]:
@@ -49,15 +59,20 @@ def test_the_commands_run_one_after_the_other(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "configs").symlink_to(ROOT / "configs")
+    (tmp_path / "bot.py").write_text(BOT)
     found = commands()
-    assert {words[0] for words in found} == {"train", "play", "replay", "stats", "rules", "bench"}
+    assert {words[0] for words in found} == {
+        *("bench", "cross-table", "play", "replay", "rules", "stats", "train", "tune")
+    }
     for words in found:
         code = cli.main([*words, *LESS.get(words[0], [])])
         out, err = capsys.readouterr()
         assert (code, bool(out)) == (0, True), (words, err)
     made = {path.name for path in tmp_path.iterdir()}
-    assert made == {"bench.json", "configs", "matches", "runs", "tables"}
-    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"quick", "mine"}
+    assert made >= {"bench.json", "configs", "matches", "mine.yaml", "runs", "tables"}
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {
+        *("cross-table", "mine", "quick")
+    }
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])

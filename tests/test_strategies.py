@@ -11,6 +11,7 @@ from positions import BRAWL, JOURNEY, NOBLE, YARD, changed
 from proposing import GREEDY, Watcher, facts_of, played_positions, propose_for
 from retinue import cli
 from retinue.agents.registry import AgentError, known_agents, make_agent
+from retinue.agents.strategies import CANDIDATES
 from retinue.envs.batch import Batch
 from retinue.envs.facts import FACT_NAMES, pack_weights
 from retinue.envs.game import engine, jit
@@ -155,7 +156,8 @@ def test_greedy_takes_the_best_own_score(ruleset: Ruleset) -> None:
     for game, _ in played_positions(ruleset)[:40]:
         view = View(np.array([game], GAME), np.zeros(1, np.uint64), ruleset)
         (turn,) = agent.choose(view, np.random.default_rng(0))
-        scores = propose_for(game, ruleset, GREEDY).rows @ pack_weights(GREEDY)
+        found = propose_for(game, ruleset, GREEDY, CANDIDATES)
+        scores = found.rows @ pack_weights(GREEDY)
         assert facts_of(game, ruleset, turn) @ pack_weights(GREEDY) == scores.max()
 
 
@@ -276,8 +278,9 @@ def test_tuned_weights_are_for_the_shipped_rules_alone() -> None:
     with pytest.raises(AgentError) as caught:
         make_agent("tactician", other)
     assert str(caught.value) == (
-        f"agent tactician was tuned for the shipped rules of journey, not for rules "
-        f"{other.digest}: tune weights for these (retinue tune --rules FILE)"
+        f"agent tactician was tuned for rules {JOURNEY.digest} and {BRAWL.digest}, these are "
+        f"journey with rules {other.digest}: tune weights for them "
+        "(retinue tune --rules FILE --out FILE)"
     )
     make_agent("greedy", other)
 
