@@ -315,7 +315,9 @@ def _refuse_unknown_name(config: Path) -> None:
 
     if config.suffix or len(config.parts) > 1:
         return
-    names = sorted(Path(each.name).stem for each in SHIPPED.iterdir() if ".yaml" in each.name)
+    names = sorted(
+        Path(each.name).stem for each in SHIPPED.iterdir() if each.name.endswith(".yaml")
+    )
     if str(config) not in names:
         raise SchemaError(
             f"unknown configuration {str(config)!r}: use a .yaml file or one of: {', '.join(names)}"

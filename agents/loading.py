@@ -63,7 +63,7 @@ def load(spec: str, ruleset: Ruleset, *, alone: bool = False) -> tuple[Any, str]
     try:
         agent = _make(kind, spec, ruleset)
         called = getattr(agent, "name", None)
-    except LoadError:
+    except (LoadError, KeyboardInterrupt):
         raise
     except BaseException as error:  # even what would end the process
         told = told_error(error, module.__file__)
@@ -108,6 +108,8 @@ def _import_file(source: str, *, alone: bool) -> ModuleType:
             exec(code, module.__dict__)
         except BaseException as error:
             sys.modules.pop(module.__name__, None)
+            if isinstance(error, KeyboardInterrupt):
+                raise
             raise LoadError(f"{source}: {told_error(error, str(path))}") from error
     return module
 
@@ -137,13 +139,16 @@ def _is_beside(name: str, folder: Path) -> bool:
 
 def _import_module(source: str) -> ModuleType:
     """Import a module by its dotted name; also from the folder in which the command is given."""
-    sys.path.append(str(Path.cwd()))
+    here = str(Path.cwd())
+    sys.path.append(here)
     try:
         return importlib.import_module(source)
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:
         raise LoadError(f"{source}: {told_error(error, None)}") from error
     finally:
-        sys.path.pop()
+        sys.path.remove(here)
 
 
 def _class_of(module: ModuleType, name: str, source: str) -> Any:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Final
 
-from retinue.agents.loading import LoadError
+from retinue.agents.loading import LONGEST, LoadError
 from retinue.agents.worker import HELLO, NAMED, REFUSED, receive, send
 from retinue.envs.game.ruleset import Ruleset
 
@@ -99,7 +99,10 @@ class AgentProcess:
         if answer[:1] != NAMED:
             self.end()
             raise LoadError(told if answer[:1] == REFUSED else f"{spec}: its answer is nonsense")
-        self.name = told
+        if not told.isprintable():  # the agent may have written to the pipe itself
+            self.end()
+            raise LoadError(f"{spec}: its name must be a line of text")
+        self.name = told[:LONGEST]
 
     @property
     def is_anothers(self) -> bool:

@@ -17,6 +17,7 @@ from retinue.agents.strategies import CANDIDATES, MOST_AT_RANDOM, make_strategy
 from retinue.envs.actions import MAX_CANDIDATES
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.opponents import Policy
+from retinue.envs.parallel import MAX_THREADS
 from retinue.envs.strategy_file import (
     StrategyError,
     StrategyFile,
@@ -192,7 +193,13 @@ def _register_compiled(name: str, policy: Callable[..., int], description: str) 
 
 
 _LOOKS_AT: Final = {
-    "candidates": Option(int, CANDIDATES, "how many turns it looks at", low=1, high=MOST_AT_RANDOM),
+    "candidates": Option(
+        int,
+        CANDIDATES,
+        "turns that it looks at; 2 to 128 unless random",
+        low=1,
+        high=MOST_AT_RANDOM,
+    ),
     "random": Option(bool, False, "they are drawn at random, not proposed by the generator"),
 }
 
@@ -245,6 +252,11 @@ _SEARCH_OPTIONS: Final = {
 def _make_search(options: dict[str, Any], ruleset: Ruleset) -> Agent:
     """Make a search over the policies of other agents."""
     base, opponents = options.pop("base"), options.pop("opponents")
+    if options["threads"] > MAX_THREADS:
+        raise AgentError(
+            f"agent search: option threads must be 0 to {MAX_THREADS} here, not "
+            f"{options['threads']}"
+        )
     own = _policy_of("base", base, ruleset)
     others = own if opponents == _THE_BASE else _policy_of("opponents", opponents, ruleset)
     return SearchAgent("search", own, others, Settings(**options), ruleset)

@@ -136,6 +136,12 @@ class SearchAgent:
     def __repr__(self) -> str:
         return f"SearchAgent({self.name!r}, {self._settings})"
 
+    def knowledge(self) -> bytes:
+        """Return all that it knows: another base, or other weights, are other bytes."""
+        policies = [self._base, *self._players]
+        memories = [each.memory.tobytes() for each in policies if each.memory is not None]
+        return b"".join([self._guide.tobytes(), *memories])
+
     def choose(self, view: View, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[Any]]:
         """Return a ``TURN`` array, shape ``(n,)``: the turn found for each game, one by one.
 
@@ -205,7 +211,7 @@ class SearchAgent:
         write_seeds(key, _FOR_BASE + 1 + compared.scores.shape[1], seeds)
         scores = np.zeros((len(compared.turns), count))
         task = (games, self._rules, cast, self._quick_guide, compared.turns)
-        threads = min(self._settings.threads or MAX_THREADS, MAX_THREADS)
+        threads = self._settings.threads or MAX_THREADS
         if threads == 1:
             roll_out(*task, seeds, scores)
         else:

@@ -39,10 +39,11 @@ def make_strategy(
     Raises:
         StrategyError: there cannot be so many candidates.
     """
-    most = MOST_AT_RANDOM if at_random else MAX_CANDIDATES
-    if not 1 <= candidates <= most:
+    # The first one that is proposed moves nothing.
+    least, most = (1, MOST_AT_RANDOM) if at_random else (2, MAX_CANDIDATES)
+    if not least <= candidates <= most:
         raise StrategyError(
-            f"agent {name}: candidates must be 1 to {most:,}"
+            f"agent {name}: candidates must be {least} to {most:,}"
             f"{'' if at_random else ' unless they are drawn at random'}, not {candidates:,}"
         )
     memory = strategy_memory(ruleset, weights, candidates, at_random=at_random)

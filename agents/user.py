@@ -64,7 +64,8 @@ class UserAgent:
     """An agent that cannot disturb what asks it.
 
     It is asked for one game at a time, and its generator seeded from that decision's key: so what
-    it chooses in one match cannot depend on others that are played beside.
+    it chooses in one match cannot depend on others that are played beside. It serves one batch of
+    matches at a time, since it counts faults by match.
 
     Attributes:
         name: its own, or ``spec`` if it has none.

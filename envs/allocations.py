@@ -50,15 +50,18 @@ def _choose_options(guard: int, direction: int, estimates: Record, out: Record) 
             continue
         same = 0
         alike = 0
-        at = count
+        worst = 0
         for index in range(1, count):
             if out.total[options[index]] == total:
                 same += 1
+                worst = index
                 if out.rolls[options[index]] == out.rolls[subset]:
                     alike += 1
-        if same >= SAME_TOTAL or alike >= ALIKE:
+        if alike >= ALIKE or (same >= SAME_TOTAL and value <= values[worst]):
             continue
-        if count == OPTIONS:
+        if same >= SAME_TOTAL:
+            at = worst
+        elif count == OPTIONS:
             at = count - 1
         else:
             at = count
@@ -148,6 +151,12 @@ def _give(
 
 
 @inline_jit
+def _part_ways(movers: Any, totals: Any) -> bool:
+    """Tell whether a joint move ends on two tiles."""
+    return bool(movers[0] >= TOGETHER and totals[0] != totals[1])
+
+
+@inline_jit
 def _beside(movers: Any, totals: Any, direction: int, estimates: Record) -> Any:
     """Return what a joint move gains beside what both Guards gain by themselves.
 
@@ -155,15 +164,11 @@ def _beside(movers: Any, totals: Any, direction: int, estimates: Record) -> Any:
     """
     company = estimates.company[direction]
     both = company[movers[0], totals[0]] + company[movers[1], totals[1]]
-    if movers[0] < TOGETHER:
-        return both
-    return 0.0 if totals[0] == totals[1] else -both
-
-
-@inline_jit
-def _part_ways(movers: Any, totals: Any) -> bool:
-    """Tell whether a joint move ends on two tiles."""
-    return bool(movers[0] >= TOGETHER and totals[0] != totals[1])
+    if _part_ways(movers, totals):
+        return -both
+    # What stands there is lost once.
+    once = -estimates.losses[direction, movers[1], totals[1]]
+    return both + once if movers[0] < TOGETHER else once
 
 
 @inner_jit
@@ -237,8 +242,9 @@ def _enter_pairs(
         for place in range(PLACES):
             out.leads_to[guard, place] = 0
         for total in range(largest, 0, -1):
-            if estimates.possible[total] and (legal >> guard) & 1:
-                out.leads_to[guard, estimates.end[direction, guard, total]] = total
+            end = estimates.end[direction, guard, total]
+            if estimates.possible[total] and (legal >> guard) & 1 and end >= 0:
+                out.leads_to[guard, end] = total
     for first in range(GUARDS):
         for second in range(first + 1, GUARDS):
             if not ((legal >> first) & 1 and (legal >> second) & 1):

@@ -132,18 +132,18 @@ class Batch:
 
     def _allocate(self, seats: int, draw: int) -> None:
         self.games = np.zeros(self.num_games, GAME)
-        self._memory = new_memory(self.encoding, self.games)
-        memory = self._memory
+        self._memory = memory = new_memory(self.encoding, self.games)
         self.turns, self._slots, self._outcomes = memory.turns, memory.slots, memory.outcomes
         slots, outcomes, setup = memory.slots, memory.outcomes, memory.setup
         setup["reward"] = self.reward.code
         setup["divisor"] = self.reward.divisor
         setup["draw_opponents"] = draw
         if self._on_turns is None and self._last_moves is None:
-            for index, agent in enumerate(self.opponents):
-                if agent.compiled is not None:
-                    setup["policies"][0, index] = agent.compiled.address
-                    setup["memories"][0, index] = agent.compiled.memory_address
+            self._policies = [agent.compiled for agent in self.opponents]  # held: kernels read them
+            for index, policy in enumerate(self._policies):
+                if policy is not None:
+                    setup["policies"][0, index] = policy.address
+                    setup["memories"][0, index] = policy.memory_address
         self.observations, self.masks, self._actions = memory.learners_views(self.encoding)
         self.rewards = outcomes["reward"]
         self.seat_rewards = outcomes["rewards"]
@@ -398,7 +398,9 @@ class Batch:
         keys = np.zeros(len(indices), np.uint64)
         write_keys(self.games, self._slots, indices, keys)
         # Whatever a user's own agent returns.
-        turns: Any = agent.choose(View(self.games[indices], keys, self.ruleset, indices), self._rng)
+        turns: Any = agent.choose(
+            View(self.games[indices], keys, self.ruleset, indices.copy()), self._rng
+        )
         if not isinstance(turns, np.ndarray) or (turns.dtype, turns.shape) != (TURN, indices.shape):
             raise ValueError(
                 f"agent {agent.name} must return a TURN array of shape {indices.shape}, "

@@ -37,7 +37,7 @@ from retinue.envs.game.state import GAME, TURN, Record
 from retinue.envs.subsets import ALLOCATIONS, WIDTH, count_of, note_subsets
 from retinue.envs.survey import SURVEY, fill_ways, survey
 
-MAX_PLANS: Final = 256
+MAX_PLANS: Final = MAX_CANDIDATES + MAX_CANDIDATES // 2
 LEAST_WIDTH: Final = 8
 """Of the beams, which keep half as many allocations as there are candidates."""
 REFINED_PART: Final = 4
@@ -389,7 +389,7 @@ def propose(
     plans.count = 0
     note_subsets(game, rules, strategy.weights, view.fade, scratch[2][0])
     legal = legal_guards(game, rules)
-    most = min(MAX_PLANS, strategy.count + strategy.count // 2)
+    most = strategy.count + strategy.count // 2
     for direction in range(2):
         for guard in range(GUARDS):
             if (legal >> guard) & 1:

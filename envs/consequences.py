@@ -125,7 +125,6 @@ def _count_steps(
 def _weigh_risk(
     before: Record,
     after: Record,
-    rules: Record,
     survey: Record,
     piece: int,
     at: int,
@@ -196,13 +195,11 @@ def _weigh_piece(
         if piece != NOBLE:
             row[SAFE_GUARDS] += 1.0
     elif company < 2:
-        _weigh_risk(before, after, rules, survey, piece, at, lost_guards, row)
+        _weigh_risk(before, after, survey, piece, at, lost_guards, row)
 
 
 @inner_jit
-def _forget_prey(
-    before: Record, after: Record, rules: Record, ways: Record, survey: Record, row: Any
-) -> None:
+def _forget_prey(before: Record, after: Record, ways: Record, survey: Record, row: Any) -> None:
     """Take what was captured out of what may be reached next turn."""
     seat = survey.seat
     for other in range(1, SEATS):
@@ -309,7 +306,7 @@ def describe(
     for piece in range(PIECES):
         _weigh_piece(before, after, rules, ways, survey, piece, direction, lost_guards, row)
     if row[GUARDS_CAPTURED] + row[NOBLES_CAPTURED] > 0.0:
-        _forget_prey(before, after, rules, ways, survey, row)
+        _forget_prey(before, after, ways, survey, row)
     _weigh_scores(before, after, rules, survey, noble_after, row)
 
 

@@ -66,6 +66,7 @@ ESTIMATES: Final = np.dtype(
                 ("company", "f4", (2, MOVERS, MAX_TOTAL + 1)),  # worth of another Guard there
                 ("guards_taken", "i1", (2, MOVERS, MAX_TOTAL + 1)),
                 ("nobles_taken", "i1", (2, MOVERS, MAX_TOTAL + 1)),
+                ("losses", "f4", (2, MOVERS, MAX_TOTAL + 1)),  # of what it takes, within its gain
                 # By direction, Noble's steps before the Guards and kind of piece: what a capture
                 # is then worth.
                 ("worth", "f4", (2, NOBLE_STEPS + 1, 2)),
@@ -238,6 +239,7 @@ def walk(
         estimates.end[direction, mover, 0] = position
         estimates.company[direction, mover, 0] = 0.0
         estimates.guards_taken[direction, mover, 0] = 0
+        estimates.losses[direction, mover, 0] = 0.0
         estimates.nobles_taken[direction, mover, 0] = 0
     if position == YARD and piece != NOBLE:
         made -= weights[facts.CREDITS] * survey.fade
@@ -330,12 +332,15 @@ def _note_captures(
     """Note what a Guard that stops on a place captures there (rules 3.6)."""
     guards = 0
     nobles = 0
+    losses = 0.0
     if position < HOME_PATH and not (IS_CASTLE[position] and rules.castles_protect):
         at = tile(seat, position)
         guards = estimates.guards_there[at]
         nobles = estimates.nobles_there[at]
         if guards + nobles > 0:
-            estimates.gain[direction, mover, steps] += estimates.losses_there[at]
+            losses = estimates.losses_there[at]
+            estimates.gain[direction, mover, steps] += losses
+    estimates.losses[direction, mover, steps] = losses
     estimates.guards_taken[direction, mover, steps] = guards
     estimates.nobles_taken[direction, mover, steps] = nobles
 
@@ -357,5 +362,6 @@ def _fill(
         estimates.company[direction, mover, total] = estimates.company[direction, mover, steps]
         taken = estimates.guards_taken[direction, mover, steps]
         estimates.guards_taken[direction, mover, total] = taken
+        estimates.losses[direction, mover, total] = estimates.losses[direction, mover, steps]
         taken = estimates.nobles_taken[direction, mover, steps]
         estimates.nobles_taken[direction, mover, total] = taken

@@ -89,7 +89,11 @@ FACTS: Final = (
     Fact("bounty", 1000, "points that opponents can be expected to get for such captures"),
     Fact("setbacks", 5, "own pieces that can be expected to be captured"),
     Fact("at_stake", 1500, "progression of own pieces on the loop, lost if they are captured"),
-    Fact("exposed", 600, "progression of lone unprotected pieces within 14 tiles of such a Guard"),
+    Fact(
+        "exposed",
+        600,
+        "progression of lone unprotected pieces within 14 tiles of an opponent's Guard",
+    ),
     Fact("prey", 16, "opponents' pieces expected to be reached next turn; a Noble counts 1.5"),
     Fact("prey_points", 800, "progression of those pieces"),
     Fact("kept", 17, "rolls kept"),

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from retinue.envs.actions import MAX_CANDIDATES, Encoding
+from retinue.envs.actions import MAX_CANDIDATES, Encoding, clear_turn
 from retinue.envs.candidates import (
     PROPOSALS,
     copy_candidate,
@@ -71,9 +71,11 @@ def take_candidate(offer: Record, action: int, turn: Record) -> int:
     Returns:
         as :func:`retinue.envs.actions.take_step`.
     """
-    legal = 0 <= action < offer.count
-    copy_candidate(offer, action if legal else 0, turn)
-    return 1 if legal else 3
+    if 0 <= action < offer.count:
+        copy_candidate(offer, action, turn)
+        return 1
+    clear_turn(turn)
+    return 3
 
 
 @inline_jit

@@ -28,6 +28,9 @@ class Policy:
             :func:`retinue.envs.game.jit.jit`; it takes all its chance from ``key``.
         memory: a structured array ``(1,)`` that the function only reads: its weights, say.
         ruleset: the only rules that it can play under; None if it can under any.
+
+    Raises:
+        ValueError: the memory has another form.
     """
 
     def __init__(
@@ -36,6 +39,10 @@ class Policy:
         memory: np.ndarray[Any, np.dtype[Any]] | None = None,
         ruleset: Ruleset | None = None,
     ) -> None:
+        if memory is not None and not (
+            memory.shape == (1,) and memory.dtype.names and memory.flags.c_contiguous
+        ):
+            raise ValueError("a policy's memory must be a structured array of shape (1,)")
         self.callback = Callback(function, POLICY_ARGUMENTS)
         self.memory = memory
         self.ruleset = ruleset
@@ -59,6 +66,8 @@ class Policy:
         Raises:
             ValueError: naming both; ``name`` is the agent's.
         """
+        if self.ruleset in (None, ruleset):
+            return
         if self.ruleset is not None and self.ruleset.digest != ruleset.digest:
             raise ValueError(
                 f"agent {name} was made for {self.ruleset.mode} with rules {self.ruleset.digest}, "

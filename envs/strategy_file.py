@@ -67,7 +67,7 @@ class StrategyFile(StrictModel):
 def shipped_files() -> dict[str, Any]:
     """Return the shipped strategies' files by name, readable wherever the package is installed."""
     folder = importlib.resources.files("retinue") / "configs" / "strategies"
-    files = {Path(each.name).stem: each for each in folder.iterdir() if ".yaml" in each.name}
+    files = {Path(each.name).stem: each for each in folder.iterdir() if each.name.endswith(".yaml")}
     return dict(sorted(files.items()))
 
 

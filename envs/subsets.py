@@ -123,7 +123,10 @@ def note_subsets(game: Record, rules: Record, weights: Any, fade: float, out: Re
         value_of_dice = weights[facts.DICE] * rules.dice[kept]
         out.keeping[kept] = fade * (weights[facts.KEPT] * kept + value_of_dice)
     out.per_roll = (out.keeping[0] - out.keeping[held]) / max(1, held)
-    out.slack = abs(fade * weights[facts.DICE])
+    out.slack = 0.0
+    for kept in range(held + 1):
+        even = out.keeping[held] + out.per_roll * (held - kept)
+        out.slack = max(out.slack, 2 * abs(out.keeping[kept] - even))
     out.subset[0] = 0
     out.total[0] = 0
     out.rolls[0] = 0

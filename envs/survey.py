@@ -78,8 +78,8 @@ SURVEY: Final = np.dtype(
                 ("close", "u1", (LOOP,)),  # 1: one is within EXPOSED_WITHIN tiles
                 ("open", "f4", (PIECES,)),  # of own pieces where they stand
                 ("leading", "i4", (OPPONENTS,)),  # 1: no opponent has more points
-                ("own_total", "i4"),
-                ("totals", "i4", (OPPONENTS,)),
+                ("own_total", "i8"),
+                ("totals", "i8", (OPPONENTS,)),
             ],
             align=True,
         ),
@@ -221,7 +221,7 @@ def _write_hits(game: Record, rules: Record, seat: int, hit: Any) -> None:
             if (sums >> np.uint64(steps - value)) & one:
                 double += _PAIRS[value]
         missed = _power(1.0 - single / 6.0, dice)
-        missed *= _power(1.0 - min(double, 36) / 36.0, dice * (dice - 1) // 2)
+        missed *= _power(1.0 - double / 36.0, dice * (dice - 1) // 2)
         hit[steps] = 1.0 - missed
 
 
@@ -238,10 +238,13 @@ def _write_danger(
     ours = (15 << (4 * seat)) | (15 << (4 * viewer))
     for direction in range(2):
         place = position
+        flag = past
         for steps in range(1, REACH + 1):
-            place = next_position(place, past, direction)
+            place = next_position(place, flag, direction)
             if place >= HOME_PATH:
                 break
+            if place == MIDPOINT:
+                flag = 1
             at = tile(seat, place)
             if int(game.stacks[at]) & ~ours & 0xEEEE:
                 break

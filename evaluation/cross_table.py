@@ -14,6 +14,7 @@ from typing import Final, Literal
 from retinue import __version__
 from retinue.agents.base import Agent
 from retinue.agents.registry import make_agent
+from retinue.agents.search import SearchAgent
 from retinue.agents.user import UserAgent
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
@@ -153,14 +154,18 @@ class CrossTable:
 
 
 def _fingerprint(agent: Agent, spec: str) -> str:
-    """Return what tells an agent from another of the same name, as far as it can be seen."""
-    if agent.compiled is not None and agent.compiled.memory is not None:
+    """Return what tells an agent from another of the same name; empty if nothing could."""
+    if isinstance(agent, UserAgent):
+        source = Path(spec.rpartition(":")[0])
+        data = source.read_bytes() if source.is_file() else b""
+    elif isinstance(agent, SearchAgent):
+        data = agent.knowledge()
+    elif agent.compiled is not None and agent.compiled.memory is not None:
         data = agent.compiled.memory.tobytes()
-    elif (source := Path(spec.rpartition(":")[0])).is_file():
-        data = source.read_bytes()
     else:
-        return ""
-    return hashlib.sha256(data).hexdigest()[:16]
+        folder = Path(spec.partition(":")[2])
+        data = b"".join(path.read_bytes() for path in sorted(folder.rglob("policy.*")))
+    return hashlib.sha256(data).hexdigest()[:16] if data else ""
 
 
 def _read(table: CrossTable) -> None:

@@ -119,7 +119,7 @@ def rules_table(ruleset: Ruleset) -> Table:
 
 
 def agents_table(agents: dict[str, str], options: Mapping[str, Mapping[str, Option]]) -> Table:
-    """Return the kinds of agents and what they do, each with its options below it.
+    """Return the kinds of agents and what they do; agents of the same options have them below.
 
     Args:
         agents: how they are asked for, and what they are.
@@ -128,10 +128,13 @@ def agents_table(agents: dict[str, str], options: Mapping[str, Mapping[str, Opti
     table = _table()
     table.add_column("agent", no_wrap=True)
     table.add_column("what it does")
-    for form, description in agents.items():
-        name = form.partition(":")[0]
+    names = [form.partition(":")[0] for form in agents]
+    after = [*names[1:], ""]
+    for name, following, (form, description) in zip(names, after, agents.items(), strict=True):
         known = options.get(name, {})
         table.add_row(Text(name if known else form), Text(description))
+        if known == options.get(following):
+            continue
         for key, option in known.items():
             default = Text(f"  {key}={in_words(option.default)}")
             table.add_row(default, Text(f"{option.description} ({option.allowed})"))

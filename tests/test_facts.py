@@ -8,7 +8,7 @@ import pytest
 
 from facts_reference import facts
 from playing import any_position, any_turn, turned
-from positions import BRAWL, G1, GREEN, JOURNEY, Scene, changed, values_for
+from positions import BRAWL, G1, GREEN, JOURNEY, RED, Scene, changed, values_for
 from proposing import facts_of, late_position, played_positions
 from retinue.envs.facts import (
     FACT_COUNT,
@@ -119,3 +119,17 @@ def test_weights_of_what_is_no_fact_are_refused() -> None:
         pack_weights({"margn": 1.0})
     with pytest.raises(ValueError, match=r"^there is no fact 'xyz': use progression, combat, .*, "):
         pack_weights({"margin": 1.0, "xyz": 1.0})
+
+
+def test_a_guard_that_passes_its_midpoint_turns_off() -> None:
+    """Red's Guard needs 31 steps to the own one's tile, but leaves the loop before it."""
+    store = [[0] * 6, [1, 0, 0, 0, 0, 5], *[[0] * 6] * 2]
+    pieces = {(GREEN, G1): 13, (RED, G1): 33}
+    others = {"progression": {(GREEN, G1): 100}, "credits": {RED: 0}}
+    game = Scene(pieces, store=store, **others).game
+    game["phase"] = CHOOSE
+    found = check(game, JOURNEY, empty_turn())
+    assert found["risk_guards_next"] == 0
+    turned_back = Scene({**pieces, (RED, G1): 44}, store=store, **others).game
+    turned_back["phase"] = CHOOSE
+    assert check(turned_back, JOURNEY, empty_turn())["risk_guards_next"] > 0

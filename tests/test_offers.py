@@ -170,7 +170,7 @@ def test_all_seats_are_offered_the_same_under_any_rules(seed: int) -> None:
 def test_the_largest_scores_stay_in_their_bounds() -> None:
     game, _ = any_position(random.Random(4), JOURNEY)
     encoding = Encoding("candidates", JOURNEY)
-    for points in (MAX_POINTS, -MAX_POINTS):
+    for points in (MAX_POINTS, -MAX_POINTS, 10**11, -(10**11)):  # beyond what 32 bits hold
         game["combat"][game["seat"]] = points
         game["progression"][:] = MAX_POINTS
         _, seen, _ = considered(game, encoding, [0])

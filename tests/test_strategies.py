@@ -221,7 +221,7 @@ SPECS = {
     "too many": (
         "description: mine\njourney: {margin: 1}\n",
         ",candidates=129",
-        "agent strategy own.yaml: candidates must be 1 to 128 unless they are drawn at random, "
+        "agent strategy own.yaml: candidates must be 2 to 128 unless they are drawn at random, "
         "not 129",
     ),
     "far too many": (
@@ -267,8 +267,11 @@ def test_a_file_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str])
 
 
 def test_shipped_strategies_look_at_so_many_candidates(capsys: pytest.CaptureFixture[str]) -> None:
-    message = "agent greedy: candidates must be 1 to 128 unless they are drawn at random, not 129"
+    message = "agent greedy: candidates must be 2 to 128 unless they are drawn at random, not 129"
     assert refusal("greedy:candidates=129", capsys) == message
+    message = "agent greedy: candidates must be 2 to 128 unless they are drawn at random, not 1"
+    assert refusal("greedy:candidates=1", capsys) == message
+    make_agent("greedy:candidates=1,random=true", JOURNEY)
     make_agent("greedy:candidates=128", JOURNEY)
     make_agent("greedy:candidates=129,random=true", JOURNEY)
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from cmaes import CMA  # type: ignore[import-untyped]
 
+from retinue import __version__
 from retinue.agents.base import CompiledAgent
 from retinue.agents.strategies import make_strategy
 from retinue.envs.candidates import PROPOSALS, new_scratch, propose
@@ -190,7 +191,7 @@ class Tuner:
             for field in fields(self.config)
             if field.name != "generations"
         }
-        rules = {"mode": self.ruleset.mode, "rules": self.ruleset.digest}
+        rules = {"mode": self.ruleset.mode, "rules": self.ruleset.digest, "retinue": __version__}
         return {**rules, "start": dict(self._start), "facts": list(FACT_NAMES), **searched}
 
     def _agent(self, name: str, weights: Weights) -> CompiledAgent:
