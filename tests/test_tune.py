@@ -200,7 +200,7 @@ def test_spreads_are_positive(ruleset: Ruleset) -> None:
     [
         ("generations", 0, "generations must be 1 to 100,000, not 0"),
         ("candidates", MAX_CANDIDATES + 1, "candidates must be 2 to 128, not 129"),
-        ("population", 61, "population must be 4 to 60, not 61"),
+        ("population", 57, "population must be 4 to 56, not 57"),
         ("blocks", 0, "blocks must be 1 to 10,000, not 0"),
         ("judging_blocks", 1, "judging_blocks must be 2 to 10,000, not 1"),
         ("seed", 1 << 20, "seed must be 0 to 1,048,575, not 1048576"),

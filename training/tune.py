@@ -1,9 +1,10 @@
-"""Tuning a strategy's weights by play: CMA-ES over the facts, against its own champions.
+"""Tuning a strategy's weights by play: CMA-ES over the facts, against champions and other rivals.
 
 Each generation plays the same dice in blocks: every candidate strategy from all four seats against
-three of one of the last champions, the first of which is the start. Fit is who takes first places
-and wins by much. Now and then the mean of all that was learnt meets the last champion, and follows
-it if it is clearly better.
+three of one rival, a shipped strategy or one of the last champions, the first of which is the
+start. Fit is who takes first places and wins by much. Strategies do not rank in a line: what was
+tuned against its own champions alone lost to the timid, whom it had never met. Now and then the
+mean of all that was learnt meets the last champion, and follows it if it is clearly better.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ from retinue.envs.game.board import SEATS
 from retinue.envs.game.jit import inner_jit, jit, record_at
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import Record
-from retinue.envs.strategy_file import Weights
+from retinue.envs.strategy_file import Weights, shipped_strategy
 from retinue.evaluation.arena import play_matches
 from retinue.evaluation.generator import draw_positions
 from retinue.evaluation.pairs import play_against_three, share_of_one
@@ -39,8 +40,12 @@ NOT_TUNED: Final = ("progression", "bonus", "loss_next", "time_left")
 that is left is the same for all candidates."""
 TUNED: Final = tuple(name for name in FACT_NAMES if name != UNIT and name not in NOT_TUNED)
 
-POOL: Final = 4
-"""Champions, the last ones, against which a generation plays."""
+RIVALS: Final = ("blockader", "greedy", "guardian", "hunter", "yardstick")
+"""Shipped strategies against which every generation plays."""
+POOL: Final = 3
+"""Champions, the last ones, against which it plays besides."""
+MARGIN_WIDTH: Final = 0.35
+"""The margin that counts for much, as a share of both sides' points."""
 JUDGED_EVERY: Final = 10
 """Generations after which the mean meets the last champion; after the last one it does anyway."""
 PAR: Final = 1 / SEATS
@@ -158,6 +163,9 @@ class Tuner:
         self._start = start
         prepared = prepare(start)
         self._kept = {name: prepared[name] for name in NOT_TUNED}
+        self._rivals = [
+            self._agent(name, shipped_strategy(name).weights_for(ruleset, name)) for name in RIVALS
+        ]
         stamp = self._stamp()
         if checkpoint is None:
             scales = spreads(ruleset, self._agent("start", prepared))
@@ -250,12 +258,12 @@ class Tuner:
     ) -> tuple[tuple[float, ...], float]:
         """Return the fitness of each point and the mean share of first places."""
         size, blocks = self.config.population, self.config.blocks
-        rivals = self.checkpoint.champions[-POOL:]
-        agents = [self._agent("tuned", self._weights(point)) for point in points]
-        agents += [self._agent("champion", weights) for weights in rivals]
+        champions = self.checkpoint.champions[-POOL:]
+        rivals = [*self._rivals, *(self._agent("champion", weights) for weights in champions)]
+        agents = [*(self._agent("tuned", self._weights(point)) for point in points), *rivals]
         match = np.arange(self.matches)
         who, block, seat = match // (blocks * SEATS), match // SEATS % blocks, match % SEATS
-        seating = np.repeat(size + block % len(rivals), SEATS).reshape(-1, SEATS)
+        seating = np.repeat(size + (block + self.done) % len(rivals), SEATS).reshape(-1, SEATS)
         seating[match, seat] = who
         first = self.config.seed * SEED_SPACING + self.done * blocks
         matches = play_matches(
@@ -269,10 +277,10 @@ class Tuner:
         )
         totals = matches.totals
         own = totals[match, seat]
-        # About as wide as shares of first places.
-        margins = (own - (totals.sum(axis=1) - own) / (SEATS - 1)) / (1 + np.abs(totals).mean() / 4)
+        others = (totals.sum(axis=1) - own) / (SEATS - 1)
+        width = MARGIN_WIDTH * (np.abs(own) + np.abs(others)) + 1
         shares = matches.first_shares[match, seat]
-        fitness = (shares + margins).reshape(size, -1).mean(axis=1)
+        fitness = (shares + np.tanh((own - others) / width) / 2).reshape(size, -1).mean(axis=1)
         return tuple(fitness.tolist()), float(shares.mean())
 
     def _judge(self, number: int) -> Judgement:

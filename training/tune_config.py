@@ -11,7 +11,7 @@ from retinue.evaluation.statistics import Estimate
 LIMITS: Final = {
     "generations": (1, 100_000),
     "candidates": (2, MAX_CANDIDATES),
-    "population": (4, 60),  # with the pool no more than kernels take
+    "population": (4, 56),  # with the pool no more than kernels take
     "blocks": (1, 10_000),
     "judging_blocks": (2, 10_000),
     "seed": (0, (1 << 20) - 1),  # times the spacing it is below ``JUDGING_SEED``
