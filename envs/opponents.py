@@ -66,11 +66,10 @@ class Policy:
         Raises:
             ValueError: naming both; ``name`` is the agent's.
         """
-        if self.ruleset in (None, ruleset):
-            return
-        if self.ruleset is not None and self.ruleset.digest != ruleset.digest:
+        own = self.ruleset
+        if own is not None and own is not ruleset and own.digest != ruleset.digest:
             raise ValueError(
-                f"agent {name} was made for {self.ruleset.mode} with rules {self.ruleset.digest}, "
+                f"agent {name} was made for {own.mode} with rules {own.digest}, "
                 f"these are {ruleset.mode} with rules {ruleset.digest}"
             )
 
