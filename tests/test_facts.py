@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_a_guard_that_passes_its_midpoint_turns_off() -> None:
     """Red's Guard needs 31 steps to the own one's tile, but leaves the loop before it."""
     store = [[0] * 6, [1, 0, 0, 0, 0, 5], *[[0] * 6] * 2]
     pieces = {(GREEN, G1): 13, (RED, G1): 33}
-    others = {"progression": {(GREEN, G1): 100}, "credits": {RED: 0}}
+    others: dict[str, Any] = {"progression": {(GREEN, G1): 100}, "credits": {RED: 0}}
     game = Scene(pieces, store=store, **others).game
     game["phase"] = CHOOSE
     found = check(game, JOURNEY, empty_turn())
