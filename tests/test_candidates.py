@@ -103,7 +103,7 @@ def scene(pieces: dict[tuple[int, int], int], store: Iterable[int] = (), **entri
 @SHIPPED
 def test_candidates_in_matches(ruleset: Ruleset) -> None:
     for index, (game, _) in enumerate(played_positions(ruleset)[:SOME]):
-        check(game, ruleset, (CAREFUL, GREEDY)[index % 2], (64, 16, 1, MAX_CANDIDATES)[index % 4])
+        check(game, ruleset, (CAREFUL, GREEDY)[index % 2], (64, 16, 2, MAX_CANDIDATES)[index % 4])
 
 
 @SHIPPED
