@@ -108,7 +108,9 @@ def bench_generator(
 def cross_table(
     agents: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Two or more; by default all scripted ones."),
+        typer.Option(
+            metavar="A,B,...", help="Two or more; by default all shipped ones that need no search."
+        ),
     ] = None,
     mode: BothModes = None,
     matches: Annotated[

@@ -46,16 +46,21 @@ REFINED_PART: Final = 4
 _STEP: Final = GAMMA
 """Odd and irregular: what is added after each multiplication by it stays apart."""
 
+CANDIDATE_FIELDS: Final = (
+    ("count", "i4"),
+    ("direction", "i1", (MAX_CANDIDATES,)),
+    ("noble_steps", "i1", (MAX_CANDIDATES,)),
+    ("noble_after", "i1", (MAX_CANDIDATES,)),
+    ("rolls", "i1", (MAX_CANDIDATES, GUARDS, 6)),
+)
+"""Fields of a record that holds candidate turns."""
+
 PROPOSALS: Final = np.dtype(
     (
         np.record,
         np.dtype(
             [
-                ("count", "i4"),
-                ("direction", "i1", (MAX_CANDIDATES,)),
-                ("noble_steps", "i1", (MAX_CANDIDATES,)),
-                ("noble_after", "i1", (MAX_CANDIDATES,)),
-                ("rolls", "i1", (MAX_CANDIDATES, GUARDS, 6)),
+                *CANDIDATE_FIELDS,
                 ("outcome", "u8", (MAX_CANDIDATES,)),  # the same for turns of equal outcome
                 ("value", "f4", (MAX_CANDIDATES,)),
                 ("row", "f4", (MAX_CANDIDATES, FACT_COUNT)),

@@ -6,6 +6,7 @@ import numpy as np
 
 from retinue.envs.actions import MAX_CANDIDATES, Encoding, clear_turn
 from retinue.envs.candidates import (
+    CANDIDATE_FIELDS,
     PROPOSALS,
     copy_candidate,
     new_scratch,
@@ -26,11 +27,7 @@ OFFER: Final = np.dtype(
         np.record,
         np.dtype(
             [
-                ("count", "i4"),
-                ("direction", "i1", (MAX_CANDIDATES,)),
-                ("noble_steps", "i1", (MAX_CANDIDATES,)),
-                ("noble_after", "i1", (MAX_CANDIDATES,)),
-                ("rolls", "i1", (MAX_CANDIDATES, GUARDS, 6)),
+                *CANDIDATE_FIELDS,
                 # A row of facts for each candidate follows the state's own sections.
                 ("observation", "f4", (EXTRA_AT + MAX_CANDIDATES * FACT_COUNT,)),
             ],
