@@ -191,18 +191,23 @@ def _enter_pair(out: Record, movers: Any, totals: Any, direction: int, estimates
     value += estimates.gain[direction, movers[0], totals[0]]
     value += estimates.gain[direction, movers[1], totals[1]]
     pairs = out.width // 2
-    at_best = value + 2 * out.spending_at_best + out.slack
+    others_best = out.best_way[totals[1]] + out.slack
+    at_best = value + out.best_way[totals[0]] + others_best
     if out.entries == pairs and at_best <= out.entry_value[pairs - 1]:
         return
     best = np.float32(0.0)
     entry = 0
     for one in range(out.ways_made[totals[0]]):
         subset = out.made[totals[0], one]
+        if entry != 0 and out.spending[subset] + others_best <= best:
+            continue
         for other in range(out.ways_made[totals[1]]):
             another = out.made[totals[1], other]
+            spent = out.spending[subset] + out.spending[another]
+            if entry != 0 and spent + out.slack <= best:
+                continue
             if not fits(out.subset[subset] + out.subset[another], out.store):
                 continue
-            spent = out.spending[subset] + out.spending[another]
             spent += correction(out.held, out.rolls[subset] + out.rolls[another], out)
             if entry == 0 or spent > best:
                 best = spent
@@ -223,13 +228,23 @@ def _enter_group(
     end = estimates.end[direction]
     if end[first, largest] == end[movers[0], largest]:
         return  # nothing stops one of them that would not stop both
+    for side in range(2):
+        for total in range(1, largest):
+            at_best = estimates.gain[direction, movers[side], total] + out.best_way[total]
+            at_best += _captures_value(direction, movers[side], total, estimates, out)
+            out.apart[side, total] = at_best - estimates.company[direction, movers[side], total]
+    base = out.value[1, 0] - _best_option(first, out) - _best_option(second, out) + out.slack
+    pairs = out.width // 2
     for total in range(1, largest):
         if not estimates.possible[total]:
             continue
         for farther in range(total + 1, largest + 1 - total):
-            if estimates.possible[farther] and end[first, farther] != end[movers[0], farther]:
-                _enter_pair(out, movers, (total, farther), direction, estimates)
-                _enter_pair(out, movers, (farther, total), direction, estimates)
+            if not estimates.possible[farther] or end[first, farther] == end[movers[0], farther]:
+                continue
+            for totals in ((total, farther), (farther, total)):
+                at_best = base + out.apart[0, totals[0]] + out.apart[1, totals[1]]
+                if out.entries < pairs or at_best > out.entry_value[pairs - 1]:
+                    _enter_pair(out, movers, totals, direction, estimates)
 
 
 @inner_jit

@@ -40,8 +40,11 @@ from retinue.envs.survey import SURVEY, fill_ways, survey
 MAX_PLANS: Final = MAX_CANDIDATES + MAX_CANDIDATES // 2
 LEAST_WIDTH: Final = 8
 """Of the beams, which keep half as many allocations as there are candidates."""
-REFINED_PART: Final = 4
+REFINED_PART: Final = 3
 """One in so many candidates comes from changing the best of the others."""
+
+_CHANGES: Final = 6 * (GUARDS + 1) ** 2  # ways to move one roll: its value, from where, to where
+_STRIDE: Final = 67  # without a common factor: each is tried once, those alike far apart
 
 _STEP: Final = GAMMA
 """Odd and irregular: what is added after each multiplication by it stays apart."""
@@ -339,14 +342,14 @@ def _refine(
                 turn.noble_steps = choice if choice <= NOBLE_STEPS else choice - NOBLE_STEPS
                 turn.noble_after = 1 if choice > NOBLE_STEPS else 0
                 _try(game, rules, strategy, scratch, proposals)
-        for value in range(6):
-            for source in range(GUARDS + 1):
-                for target in range(GUARDS + 1):
-                    if proposals.count == strategy.count:
-                        return
-                    copy_candidate(proposals, best, turn)
-                    if _move_roll(game, legal, turn, value, source, target):
-                        _try(game, rules, strategy, scratch, proposals)
+        for index in range(_CHANGES):
+            if proposals.count == strategy.count:
+                return
+            pair, value = divmod(index * _STRIDE % _CHANGES, 6)
+            source, target = divmod(pair, GUARDS + 1)
+            copy_candidate(proposals, best, turn)
+            if _move_roll(game, legal, turn, value, source, target):
+                _try(game, rules, strategy, scratch, proposals)
 
 
 @inner_jit

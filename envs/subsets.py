@@ -47,7 +47,6 @@ ALLOCATIONS: Final = np.dtype(
                 ("keeping", "f4", (MAX_STORE + 1,)),  # value of so many rolls kept, and of the dice
                 ("per_roll", "f4"),  # of which each roll spent takes so much, on average
                 ("slack", "f4"),  # by how much that average may be wrong
-                ("spending_at_best", "f4"),  # of any subset
                 ("subsets", "i4"),
                 ("subset", "i8", (MAX_SUBSETS,)),  # packed counts
                 ("total", "i2", (MAX_SUBSETS,)),
@@ -55,6 +54,8 @@ ALLOCATIONS: Final = np.dtype(
                 ("spending", "f4", (MAX_SUBSETS,)),  # value of what is no longer kept
                 ("made", "i2", (MAX_TOTAL + 1, WAYS_TO_MAKE)),  # subsets that make a total
                 ("ways_made", "i4", (MAX_TOTAL + 1,)),
+                ("best_way", "f4", (MAX_TOTAL + 1,)),  # the spending of the best of those
+                ("apart", "f4", (2, MAX_TOTAL + 1)),  # by two Guards that part ways
                 ("per_capture", "f4", (2,)),  # value of capturing a Guard, a Noble, at best
                 ("option", "i2", (GUARDS, OPTIONS)),  # subsets
                 ("option_value", "f4", (GUARDS, OPTIONS)),
@@ -131,7 +132,6 @@ def note_subsets(game: Record, rules: Record, weights: Any, fade: float, out: Re
     out.total[0] = 0
     out.rolls[0] = 0
     out.spending[0] = 0.0
-    out.spending_at_best = 0.0
     count = 1
     for value in range(6):
         size = count
@@ -142,7 +142,6 @@ def note_subsets(game: Record, rules: Record, weights: Any, fade: float, out: Re
                 out.total[count] = out.total[index] + taken * (value + 1)
                 out.rolls[count] = out.rolls[index] + taken
                 out.spending[count] = out.spending[index] + taken * change
-                out.spending_at_best = max(out.spending_at_best, out.spending[count])
                 count += 1
     out.subsets = count
     _note_ways(out)
@@ -159,6 +158,7 @@ def _note_ways(out: Record) -> None:
     """Note for each total some subsets that make it, of different numbers of rolls if possible."""
     for total in range(MAX_TOTAL + 1):
         out.ways_made[total] = 0
+        out.best_way[total] = -np.inf
     for another_of_the_same in range(2):
         for subset in range(out.subsets):
             made = out.made[out.total[subset]]
@@ -173,4 +173,6 @@ def _note_ways(out: Record) -> None:
                     known += 1
             if known <= another_of_the_same:
                 made[count] = subset
-                out.ways_made[out.total[subset]] = count + 1
+                total = out.total[subset]
+                out.ways_made[total] = count + 1
+                out.best_way[total] = max(out.best_way[total], out.spending[subset])
