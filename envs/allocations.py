@@ -14,7 +14,6 @@ from retinue.envs.game.board import GUARDS, HOME_PATH
 from retinue.envs.game.jit import inline_jit, inner_jit
 from retinue.envs.game.state import Record
 from retinue.envs.subsets import (
-    ALIKE,
     NOTHING_NEW,
     OPTIONS,
     PLACES,
@@ -35,43 +34,31 @@ def _captures_value(direction: int, mover: int, total: int, estimates: Record, o
 
 
 @inner_jit
-def _choose_options(guard: int, direction: int, estimates: Record, out: Record) -> None:
+def _choose_options(
+    guard: int, direction: int, largest: int, estimates: Record, out: Record
+) -> None:
     """Find the best subsets for one Guard, few of the same total; nothing is always among them."""
     options = out.option[guard]
     values = out.option_value[guard]
     options[0] = 0
     values[0] = 0.0
     count = 1
-    for subset in range(1, out.subsets):
-        total = out.total[subset]
-        value = estimates.gain[direction, guard, total] + out.spending[subset]
-        value += _captures_value(direction, guard, total, estimates, out)
-        if count == OPTIONS and value <= values[count - 1]:
-            continue
-        same = 0
-        alike = 0
-        worst = 0
-        for index in range(1, count):
-            if out.total[options[index]] == total:
-                same += 1
-                worst = index
-                if out.rolls[options[index]] == out.rolls[subset]:
-                    alike += 1
-        if alike >= ALIKE or (same >= SAME_TOTAL and value <= values[worst]):
-            continue
-        if same >= SAME_TOTAL:
-            at = worst
-        elif count == OPTIONS:
+    for total in range(1, largest + 1):
+        gain = estimates.gain[direction, guard, total]
+        gain += _captures_value(direction, guard, total, estimates, out)
+        for way in range(min(SAME_TOTAL, out.ways_made[total])):
+            subset = out.made[total, way]
+            value = gain + out.spending[subset]
+            if count == OPTIONS and value <= values[count - 1]:
+                break
+            count = min(count + 1, OPTIONS)
             at = count - 1
-        else:
-            at = count
-            count += 1
-        while at > 1 and values[at - 1] < value:
-            options[at] = options[at - 1]
-            values[at] = values[at - 1]
-            at -= 1
-        options[at] = subset
-        values[at] = value
+            while at > 1 and values[at - 1] < value:
+                options[at] = options[at - 1]
+                values[at] = values[at - 1]
+                at -= 1
+            options[at] = subset
+            values[at] = value
     out.options[guard] = count
 
 
@@ -171,6 +158,12 @@ def _beside(movers: Any, totals: Any, direction: int, estimates: Record) -> Any:
     return both + once if movers[0] < TOGETHER else once
 
 
+@inline_jit
+def _best_way(total: int, out: Record) -> Any:
+    """Return what making a total gives at best by what it spends."""
+    return out.spending[out.made[total, 0]] if out.ways_made[total] > 0 else -np.inf
+
+
 @inner_jit
 def _enter_pair(out: Record, movers: Any, totals: Any, direction: int, estimates: Record) -> None:
     """Enter the allocation in which two Guards make a joint move, if it can be made.
@@ -191,8 +184,8 @@ def _enter_pair(out: Record, movers: Any, totals: Any, direction: int, estimates
     value += estimates.gain[direction, movers[0], totals[0]]
     value += estimates.gain[direction, movers[1], totals[1]]
     pairs = out.width // 2
-    others_best = out.best_way[totals[1]] + out.slack
-    at_best = value + out.best_way[totals[0]] + others_best
+    others_best = _best_way(totals[1], out) + out.lift
+    at_best = value + _best_way(totals[0], out) + others_best
     if out.entries == pairs and at_best <= out.entry_value[pairs - 1]:
         return
     best = np.float32(0.0)
@@ -200,12 +193,12 @@ def _enter_pair(out: Record, movers: Any, totals: Any, direction: int, estimates
     for one in range(out.ways_made[totals[0]]):
         subset = out.made[totals[0], one]
         if entry != 0 and out.spending[subset] + others_best <= best:
-            continue
+            break
         for other in range(out.ways_made[totals[1]]):
             another = out.made[totals[1], other]
             spent = out.spending[subset] + out.spending[another]
-            if entry != 0 and spent + out.slack <= best:
-                continue
+            if entry != 0 and spent + out.lift <= best:
+                break
             if not fits(out.subset[subset] + out.subset[another], out.store):
                 continue
             spent += correction(out.held, out.rolls[subset] + out.rolls[another], out)
@@ -230,10 +223,10 @@ def _enter_group(
         return  # nothing stops one of them that would not stop both
     for side in range(2):
         for total in range(1, largest):
-            at_best = estimates.gain[direction, movers[side], total] + out.best_way[total]
+            at_best = estimates.gain[direction, movers[side], total] + _best_way(total, out)
             at_best += _captures_value(direction, movers[side], total, estimates, out)
             out.apart[side, total] = at_best - estimates.company[direction, movers[side], total]
-    base = out.value[1, 0] - _best_option(first, out) - _best_option(second, out) + out.slack
+    base = out.value[1, 0] - _best_option(first, out) - _best_option(second, out) + out.lift
     pairs = out.width // 2
     for total in range(1, largest):
         if not estimates.possible[total]:
@@ -377,7 +370,7 @@ def allocate(
         out.given[1, 0, guard] = 0
         out.options[guard] = 0
         if (legal >> guard) & 1:
-            _choose_options(guard, direction, estimates, out)
+            _choose_options(guard, direction, largest, estimates, out)
             out.value[1, 0] += _best_option(guard, out)
         else:
             out.served[1, 0] |= 1 << guard

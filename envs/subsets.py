@@ -21,12 +21,10 @@ OPTIONS: Final = 16
 """The best of them that the beam tries for each Guard."""
 SAME_TOTAL: Final = 4
 """How many of those may add up to the same."""
-ALIKE: Final = 2
-"""And how many of those may be of the same number of rolls."""
 WIDTH: Final = 64
 """The most allocations that a beam may keep after each Guard; pairs are half as many at most."""
 WAYS_TO_MAKE: Final = 8
-"""Subsets of the same total among which those of a joint move are looked for."""
+"""Subsets of the same total that are looked at, at most two of the same number of rolls."""
 PLACES: Final = HOME_PATH + 24
 NOTHING_NEW: Final = 255
 """In an entry: the Guard was served before."""
@@ -47,14 +45,14 @@ ALLOCATIONS: Final = np.dtype(
                 ("keeping", "f4", (MAX_STORE + 1,)),  # value of so many rolls kept, and of the dice
                 ("per_roll", "f4"),  # of which each roll spent takes so much, on average
                 ("slack", "f4"),  # by how much that average may be wrong
+                ("lift", "f4"),  # by how much too low, for any rolls of the whole store
                 ("subsets", "i4"),
                 ("subset", "i8", (MAX_SUBSETS,)),  # packed counts
                 ("total", "i2", (MAX_SUBSETS,)),
                 ("rolls", "i2", (MAX_SUBSETS,)),
                 ("spending", "f4", (MAX_SUBSETS,)),  # value of what is no longer kept
-                ("made", "i2", (MAX_TOTAL + 1, WAYS_TO_MAKE)),  # subsets that make a total
+                ("made", "i2", (MAX_TOTAL + 1, WAYS_TO_MAKE)),  # subsets by descending spending
                 ("ways_made", "i4", (MAX_TOTAL + 1,)),
-                ("best_way", "f4", (MAX_TOTAL + 1,)),  # the spending of the best of those
                 ("apart", "f4", (2, MAX_TOTAL + 1)),  # by two Guards that part ways
                 ("per_capture", "f4", (2,)),  # value of capturing a Guard, a Noble, at best
                 ("option", "i2", (GUARDS, OPTIONS)),  # subsets
@@ -125,9 +123,11 @@ def note_subsets(game: Record, rules: Record, weights: Any, fade: float, out: Re
         out.keeping[kept] = fade * (weights[facts.KEPT] * kept + value_of_dice)
     out.per_roll = (out.keeping[0] - out.keeping[held]) / max(1, held)
     out.slack = 0.0
+    out.lift = 0.0
     for kept in range(held + 1):
         even = out.keeping[held] + out.per_roll * (held - kept)
         out.slack = max(out.slack, 2 * abs(out.keeping[kept] - even))
+        out.lift = max(out.lift, out.keeping[kept] - even)
     out.subset[0] = 0
     out.total[0] = 0
     out.rolls[0] = 0
@@ -156,23 +156,30 @@ def correction(kept: int, rolls: int, out: Record) -> Any:
 @inner_jit
 def _note_ways(out: Record) -> None:
     """Note for each total some subsets that make it, of different numbers of rolls if possible."""
+    seen = np.empty((2, MAX_TOTAL + 1), np.int64)  # bit masks of numbers of rolls: once, twice
     for total in range(MAX_TOTAL + 1):
         out.ways_made[total] = 0
-        out.best_way[total] = -np.inf
-    for another_of_the_same in range(2):
+    for twice in range(2):
+        seen[:] = 0
         for subset in range(out.subsets):
-            made = out.made[out.total[subset]]
-            count = out.ways_made[out.total[subset]]
-            if count == WAYS_TO_MAKE:
+            total = out.total[subset]
+            if out.ways_made[total] == WAYS_TO_MAKE:
                 continue
-            known = 0
-            for index in range(count):
-                if made[index] == subset:
-                    known = 2
-                elif out.rolls[made[index]] == out.rolls[subset]:
-                    known += 1
-            if known <= another_of_the_same:
-                made[count] = subset
-                total = out.total[subset]
-                out.ways_made[total] = count + 1
-                out.best_way[total] = max(out.best_way[total], out.spending[subset])
+            bit = 1 << int(out.rolls[subset])
+            known = 1 if seen[0, total] & bit else 0
+            if seen[known, total] & bit:
+                continue
+            seen[known, total] |= bit
+            if known == twice:
+                _note_way(total, subset, out)
+
+
+@inline_jit
+def _note_way(total: int, subset: int, out: Record) -> None:
+    """Note a subset that makes a total, those in front that are best to spend."""
+    at = out.ways_made[total]
+    out.ways_made[total] = at + 1
+    while at > 0 and out.spending[out.made[total, at - 1]] < out.spending[subset]:
+        out.made[total, at] = out.made[total, at - 1]
+        at -= 1
+    out.made[total, at] = subset
