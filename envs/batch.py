@@ -3,7 +3,7 @@
 import importlib
 import json
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,7 @@ from retinue.envs.kernels import (
 )
 from retinue.envs.last_moves import Indices, LastMoves
 from retinue.envs.opponents import Opponent, View, resolve
-from retinue.envs.parallel import (
-    MAX_THREADS,
-    copy_of,
-    new_memory,
-    serve_games,
-    write_keys,
-)
+from retinue.envs.parallel import MAX_THREADS, copy_of, new_memory, serve_games, write_keys
 from retinue.envs.rewards import Reward
 from retinue.envs.seating import (
     DRAWS,
@@ -67,12 +61,12 @@ class Batch:
         control: int32 ``(n, 4)``, -1 where the caller sits, else the index in ``opponents``.
         seats_played: how many seats of each match are the caller's, as constructed.
         final_totals, final_places: int64 and int32 ``(n, 4)``, of matches that have ended.
+        trace: ``TURN`` ``(n, ruleset.turns)``, the present matches' turns, if they are kept.
 
     Args:
         ruleset: the rules.
         num_games: how many matches.
-        encoding: ``"steps"``, ``"turn"`` or ``"candidates"``.
-        candidates: how many turns are proposed (``"candidates"`` only).
+        encoding, candidates: of actions, as :class:`~retinue.envs.actions.Encoding` takes them.
         seats: the caller's: a seat, several, ``"any"`` for one drawn anew for each match, or
             ``"none"``: then :meth:`play_out` says who plays where and plays whole matches.
         opponents: agents for the other seats, or their names once ``retinue.agents`` is imported;
@@ -81,9 +75,9 @@ class Batch:
         draw: ``"in order"``, or ``"each match"`` to draw each seat's agent from ``opponents``.
         reward: how scores become rewards.
         threads: of the kernels; by default all that Numba may use. One thread starts no pool.
-        on_turns: is told of the turns that agents choose, before they are played: which games,
-            int64 ``(m,)``, and a ``TURN`` array ``(m,)``. Kernels then ask no agent by themselves.
-        remember: keep the last move of every game, to be shown; as slow as ``on_turns``.
+        keep_turns: keep all turns of the present matches, which start from the beginning.
+        remember: keep the last move of every game, to be shown. That is slower: kernels then ask no
+            agent by themselves.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -101,7 +95,7 @@ class Batch:
         draw: str = "in order",
         reward: Reward | None = None,
         threads: int | None = None,
-        on_turns: Callable[[Any, Any], None] | None = None,
+        keep_turns: bool = False,
         remember: bool = False,
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name != "self"}
@@ -119,7 +113,6 @@ class Batch:
         self.reward = reward or Reward()
         self.opponents = tuple(resolve(agent, ruleset) for agent in opponents)
         self.threads = limit if threads is None else threads
-        self._on_turns = on_turns
         self._rng = np.random.default_rng()
         self.has_begun = False
         self._is_stuck = False
@@ -128,6 +121,7 @@ class Batch:
         self._parts = len(self.encoding.nvec)
         self.seats_played = seats_played(mask)
         self._last_moves = LastMoves(num_games) if remember else None
+        self.trace = np.zeros((num_games if keep_turns else 0, ruleset.turns), TURN)
         self._allocate(mask, DRAWS.index(draw))
 
     def _allocate(self, seats: int, draw: int) -> None:
@@ -138,7 +132,7 @@ class Batch:
         setup["reward"] = self.reward.code
         setup["divisor"] = self.reward.divisor
         setup["draw_opponents"] = draw
-        if self._on_turns is None and self._last_moves is None:
+        if self._last_moves is None:
             self._policies = [agent.compiled for agent in self.opponents]  # held: kernels read them
             for index, policy in enumerate(self._policies):
                 if policy is not None:
@@ -156,6 +150,12 @@ class Batch:
         slots["seats"] = seats
         slots["opponents"] = len(self.opponents)
         slots["pool"] = np.arange(MAX_OPPONENTS)
+        slots["kept_at"] = self._traces()
+
+    def _traces(self) -> Any:
+        """Return where each match's turns go, addresses."""
+        size = self.trace.itemsize * self.trace.shape[1] if len(self.trace) else 0
+        return self.trace.ctypes.data * bool(size) + size * self._all
 
     def _kept_arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
         remembered = () if self._last_moves is None else self._last_moves.arrays
@@ -180,6 +180,7 @@ class Batch:
             raise ValueError("the saved matches are of another batch size or version")
         for array, saved in zip(mine, arrays, strict=True):
             array[:] = np.frombuffer(saved, array.dtype)
+        self._slots["kept_at"] = self._traces()  # saved were those of another process
         self._rng.bit_generator.state = chance
         self.has_begun = True
         self._is_stuck = self._has_failed()
@@ -406,8 +407,6 @@ class Batch:
                 f"agent {agent.name} must return a TURN array of shape {indices.shape}, "
                 f"not {turns!r:.80}"
             )
-        if self._on_turns is not None:
-            self._on_turns(indices, turns)
         if self._last_moves is not None:
             self._last_moves.note(indices, self.games[indices], turns)
         self.turns[indices] = turns

@@ -97,7 +97,7 @@ def _risk_at(before: Record, after: Record, survey: Record, other: int, at: int)
 
 
 @inner_jit
-def _count_steps(
+def count_steps(
     start: int, end: int, was_past: int, is_past: int, direction: int, row: Any
 ) -> None:
     """Add the steps that a piece made on the loop, before and past its midpoint."""
@@ -174,7 +174,7 @@ def _weigh_piece(
         records = int(after.checkpoints[seat, piece])
         row[OPEN + kind] += survey.fade * open_points(ways, kind, past, position, records)
         was_past = int(before.midpoint[seat, piece])
-        _count_steps(start, position, was_past, past, direction, row)
+        count_steps(start, position, was_past, past, direction, row)
     if position < 0 or position >= HOME_PATH:
         if piece != NOBLE:
             if position == YARD:

@@ -15,6 +15,7 @@ from retinue.envs.actions import (
     STEPS,
     clear_turn,
     close_draft,
+    copy_turn,
     encode_choice_of_plan,
     encode_give,
     encode_plan,
@@ -33,7 +34,7 @@ from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import derive, draw, episode_seed
 from retinue.envs.game.engine import LEGAL, place, play, roll, total
 from retinue.envs.game.events import LOG
-from retinue.envs.game.jit import Callback, call_at, inner_jit
+from retinue.envs.game.jit import Callback, call_at, inline_jit, inner_jit, record_at
 from retinue.envs.game.ruleset import RULES
 from retinue.envs.game.state import GAME, OVER, ROLL, TURN, Record, start_game
 from retinue.envs.observation import MAX_PLACES, MAX_SIZE, PLACE_FEATURES, encode_state
@@ -63,6 +64,8 @@ MAX_GAMES: Final = WAITING - 1
 _FOR_SEAT: Final = 1 << 20
 _FOR_LINE_UP: Final = 1 << 21
 _FOR_AGENTS: Final = 1 << 22
+
+_TURN_BYTES: Final = TURN.itemsize
 
 SETUP = np.dtype(
     (
@@ -108,6 +111,7 @@ SLOT = np.dtype(
                 ("episode", "i8"),
                 ("seed", "u8"),  # of this match's dice
                 ("agents_key", "u8"),  # from which agents' chance is derived
+                ("kept_at", "i8"),  # address of the match's turns; 0 if they are not kept
             ],
             align=True,
         ),
@@ -177,6 +181,13 @@ def _start_match(game: Record, slot: Record, outcome: Record, setup: Record, rul
     outcome.acting = _take_seats(slot, setup)
 
 
+@inline_jit
+def _keep(game: Record, turn: Record, slot: Record) -> None:
+    """Keep a turn that is about to be played, if turns are kept."""
+    if slot.kept_at != 0:
+        copy_turn(turn, record_at(slot.kept_at + _TURN_BYTES * int(game.turn), TURN))
+
+
 @inner_jit
 def _run_agents(
     game: Record, turn: Record, slot: Record, setup: Record, rules: Record, log: Record
@@ -195,6 +206,7 @@ def _run_agents(
         clear_turn(turn)
         key = decision_key(slot, game)
         call_at(address, (game, rules, key, turn, setup.memories[agent]))
+        _keep(game, turn, slot)
         slot.fault = play(game, rules, turn, log)
         if slot.fault != LEGAL:
             return
@@ -323,6 +335,7 @@ def serve(
     else:
         if command == STEP and not _take_action(turn, slot, outcome, offer, setup, rules):
             return 0
+        _keep(game, turn, slot)
         slot.fault = play(game, rules, turn, log)
     if slot.fault == LEGAL:
         _run_agents(game, turn, slot, setup, rules, log)

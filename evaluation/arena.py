@@ -30,6 +30,8 @@ COMPILED_AT_ONCE: Final = 1024
 """Matches at once if kernels can call all agents: a fraction of a second's work."""
 ASKED_AT_ONCE: Final = 256
 """Matches at once if an agent has to be asked."""
+MOST_KEPT: Final = 1_000_000
+"""Turns at once if they are kept: some 60 MB."""
 NO_SEAT_YET: Final = -1
 """In finishing orders: nobody else finished."""
 
@@ -144,7 +146,7 @@ def stream_matches(
         seeds: of the dice, one for each match, from 0 to 2**53 - 1.
         seating: which of the agents sits where, integers ``(n, 4)``.
         threads: of the kernels when they play whole matches; by default all that Numba may use.
-        keep_turns: keep every turn. That is slower: all agents are asked.
+        keep_turns: keep every turn.
         at_once: how many matches; decides nothing but speed and memory for agents that draw all
             their chance from keys.
 
@@ -156,8 +158,10 @@ def stream_matches(
     if not len(seeds):
         raise ArenaError("there must be at least one match")
     _check(agents, seeds, seating, threads)
-    asked = keep_turns or any(agent.compiled is None for agent in agents)
+    asked = any(agent.compiled is None for agent in agents)
     size = at_once or (ASKED_AT_ONCE if asked else COMPILED_AT_ONCE)
+    if keep_turns:
+        size = min(size, max(1, MOST_KEPT // ruleset.turns))
     # Between two questions there is too little to do to be worth waking a second thread.
     threads = 1 if asked else threads
     seating = np.broadcast_to(seating, (len(seeds), SEATS)).astype(np.int64)
@@ -173,7 +177,6 @@ def _stream(
     threads: int | None,
     keep_turns: bool,
 ) -> Iterator[Matches]:
-    trace: list[tuple[Any, Any]] = []
     batch: Batch | None = None
     for begun in range(0, len(seeds), size):
         part = np.array(seeds[begun : begun + size], np.uint64)
@@ -184,24 +187,20 @@ def _stream(
                 seats=NONE,
                 opponents=agents,
                 threads=threads,
-                on_turns=(lambda *turns: trace.append(turns)) if keep_turns else None,
+                keep_turns=keep_turns,
             )
-        trace.clear()
         for agent in agents:
             if isinstance(agent, UserAgent):
                 agent.first_match = begun
         batch.play_out(part, seating[begun : begun + size])
-        turns = _by_match(trace, len(part)) if keep_turns else None
+        turns = _turns_of(batch) if keep_turns else None
         yield _results(batch, [each.name for each in agents], part, turns)
 
 
-def _by_match(trace: list[tuple[Any, Any]], matches: int) -> tuple[Any, ...]:
-    """Return the turns of each match in order, from turns in the order in which they were asked."""
-    indices = np.concatenate([indices for indices, _ in trace])
-    turns = np.concatenate([turns for _, turns in trace])
-    order = np.argsort(indices, kind="stable")
-    cuts = np.cumsum(np.bincount(indices, minlength=matches))[:-1]
-    return tuple(np.split(turns[order], cuts))
+def _turns_of(batch: Batch) -> tuple[Any, ...]:
+    """Return the turns of each match that a batch has played out, copied."""
+    played = zip(batch.trace, batch.games["turn"], strict=True)
+    return tuple(turns[:count].copy() for turns, count in played)
 
 
 def _results(batch: Batch, names: Sequence[str], seeds: Any, turns: Any) -> Matches:

@@ -5,7 +5,6 @@ for each agent's speed and for each pair. It is written anew after each, whole o
 that an interruption costs at most the pair in hand.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Final, Literal
 from retinue import __version__
 from retinue.agents.base import Agent
 from retinue.agents.registry import make_agent
-from retinue.agents.search import SearchAgent
 from retinue.agents.user import UserAgent
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.dice import SEED_BITS
@@ -25,6 +23,7 @@ from retinue.evaluation.arena import ArenaError, Progress
 from retinue.evaluation.pairs import (
     Speed,
     check_threads,
+    fingerprint,
     play_against_three,
     share_of_one,
     time_agent,
@@ -153,21 +152,6 @@ class CrossTable:
 # --- Opening
 
 
-def _fingerprint(agent: Agent, spec: str) -> str:
-    """Return what tells an agent from another of the same name; empty if nothing could."""
-    if isinstance(agent, UserAgent):
-        source = Path(spec.rpartition(":")[0])
-        data = source.read_bytes() if source.is_file() else b""
-    elif isinstance(agent, SearchAgent):
-        data = agent.knowledge()
-    elif agent.compiled is not None and agent.compiled.memory is not None:
-        data = agent.compiled.memory.tobytes()
-    else:
-        folder = Path(spec.partition(":")[2])
-        data = b"".join(path.read_bytes() for path in sorted(folder.rglob("policy.*")))
-    return hashlib.sha256(data).hexdigest()[:16] if data else ""
-
-
 def _read(table: CrossTable) -> None:
     """Take over what a file holds.
 
@@ -259,7 +243,7 @@ def open_tables(
             mode=ruleset.mode,
             rules=ruleset.digest,
             agents=tuple(specs),
-            fingerprints=tuple(map(_fingerprint, agents, specs)),
+            fingerprints=tuple(map(fingerprint, agents, specs)),
             matches=matches,
             seed=seed,
         )

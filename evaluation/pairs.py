@@ -1,12 +1,16 @@
 """One agent against three of another, and how long an agent takes."""
 
+import hashlib
 import math
 import time
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from retinue.agents.base import Agent
+from retinue.agents.search import SearchAgent
+from retinue.agents.user import UserAgent
 from retinue.envs.game import engine
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.ruleset import Ruleset
@@ -34,6 +38,21 @@ def check_threads(threads: int | None) -> None:
     """
     if threads is not None and not 1 <= threads <= MAX_THREADS:
         raise ArenaError(f"threads must be 1 to {MAX_THREADS} here, not {threads}")
+
+
+def fingerprint(agent: Agent, spec: str) -> str:
+    """Return what tells an agent from another of the same name; empty if nothing could."""
+    if isinstance(agent, UserAgent):
+        source = Path(spec.rpartition(":")[0])
+        data = source.read_bytes() if source.is_file() else b""
+    elif isinstance(agent, SearchAgent):
+        data = agent.knowledge()
+    elif agent.compiled is not None and agent.compiled.memory is not None:
+        data = agent.compiled.memory.tobytes()
+    else:
+        folder = Path(spec.partition(":")[2])
+        data = b"".join(path.read_bytes() for path in sorted(folder.rglob("policy.*")))
+    return hashlib.sha256(data).hexdigest()[:16] if data else ""
 
 
 def play_against_three(
