@@ -29,6 +29,7 @@ from retinue.cli_common import (
     show,
 )
 from retinue.cli_measure import bench, bench_generator, cross_table
+from retinue.cli_tournament import calibrate, compare, tournament
 from retinue.cli_tune import tune
 from retinue.evaluation.text import printable
 
@@ -303,6 +304,11 @@ app.command(
     epilog="Examples: retinue cross-table --agents tactician,greedy,racer --out runs/small   |   "
     "retinue cross-table --agents bots/bot.py:MyBot,tactician,hunter --mode brawl"
 )(cross_table)
+app.command(
+    epilog="Example: retinue tournament --mode brawl --agents greedy,hunter,bot.py:MyBot,racer"
+)(tournament)
+app.command(epilog="Example: retinue compare tactician greedy --mode brawl --margin 0.1")(compare)
+app.command(epilog="Example: retinue calibrate --comparisons 500")(calibrate)
 
 
 # --- The command itself

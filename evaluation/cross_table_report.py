@@ -20,7 +20,7 @@ NEVER: Final = "–"
 """In place of an agent's share against itself."""
 
 
-def _labels(agents: Sequence[str]) -> list[str]:
+def short_labels(agents: Sequence[str]) -> list[str]:
     """Return short names: without options where no other agent has the same."""
     starts = [spec.partition(":")[0] for spec in agents]
     return [
@@ -73,7 +73,7 @@ def as_rich(table: CrossTable) -> Table:
     for name in ("mean", "total", "µs"):
         drawn.add_column(name, justify="right", no_wrap=True)
     for number, (label, row) in enumerate(
-        zip(_labels(header.agents), _rows(table, 0), strict=True), 1
+        zip(short_labels(header.agents), _rows(table, 0), strict=True), 1
     ):
         drawn.add_row(Text(f"{number} {printable(label)}"), *row)
     return drawn
@@ -94,7 +94,7 @@ def as_markdown(tables: Sequence[CrossTable]) -> str:
     parts: list[str] = []
     for table in tables:
         header = table.header
-        labels = [f"`{printable(label)}`" for label in _labels(header.agents)]
+        labels = [f"`{printable(label)}`" for label in short_labels(header.agents)]
         heads = ["one \\ three of", *labels, "mean", "total", "µs"]
         lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
         lines += [[label, *row] for label, row in zip(labels, _rows(table, 1), strict=True)]

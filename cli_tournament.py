@@ -1,0 +1,158 @@
+"""The subcommands of ``retinue`` that say who is stronger: tournament, compare, calibrate."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retinue.cli_common import (
+    INTERRUPTED,
+    LARGEST_SEED,
+    choose_ruleset,
+    choose_rulesets,
+    complain,
+    show,
+)
+from retinue.cli_measure import BothModes, Threads
+from retinue.evaluation.text import printable
+
+FirstDice = Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Of first dice.")]
+TimeLimit = Annotated[
+    float, typer.Option(metavar="SECONDS", help="For a turn of an agent of your own.")
+]
+
+
+def tournament(
+    agents: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...", help="Two or more; by default all shipped ones that need no search."
+        ),
+    ] = None,
+    mode: BothModes = None,
+    blocks: Annotated[
+        int, typer.Option(min=1, help="Of four matches with the same dice, in each mode.")
+    ] = 1000,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="For results and report; goes on with those there.")
+    ] = Path("runs/tournament"),
+    seed: FirstDice = 0,
+    threads: Threads = None,
+    time_limit: TimeLimit = 10.0,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Renew its part in this page, its plots beside it."),
+    ] = None,
+) -> None:
+    """Rate agents by a tournament, and say where their points come from."""
+    from retinue.agents.registry import split_specs
+    from retinue.evaluation.cross_table import DEFAULT_AGENTS
+    from retinue.evaluation.progress import progress_bar
+    from retinue.evaluation.report import fault_lines
+    from retinue.evaluation.standings import summarise, time_agents
+    from retinue.evaluation.tournament import open_tournament, play_tournament
+    from retinue.evaluation.tournament_report import as_rich, check_page, renew_page, write_all
+
+    rulesets = choose_rulesets(mode)
+    if markdown is not None:
+        check_page(markdown)
+    specs = DEFAULT_AGENTS if agents is None else split_specs(agents)
+    opened = [
+        open_tournament(
+            out / ruleset.mode,
+            ruleset,
+            specs,
+            seed,
+            blocks=blocks,
+            threads=threads,
+            time_limit=time_limit,
+        )
+        for ruleset in rulesets
+    ]
+    interrupted = False
+    summaries: list[Any] = []
+    for each in opened:
+        try:
+            with progress_bar("blocks") as on_progress:
+                play_tournament(each, blocks, threads=threads, on_progress=on_progress)
+            with progress_bar("agents timed") as on_progress:
+                speeds = time_agents(each, on_progress)
+        except KeyboardInterrupt:
+            interrupted, speeds = True, {}
+        for line in fault_lines(each.agents):
+            complain(line)
+        if each.blocks:
+            summaries.append(summarise(each, speeds))
+            show(as_rich(summaries[-1]))
+            written = write_all(summaries[-1], each.folder)
+            print(printable(f"The report is {written}"), end="\n\n", flush=True)
+        if interrupted:
+            complain(f"interrupted after {len(each.blocks):,} blocks; the same command goes on")
+            raise typer.Exit(INTERRUPTED)
+    if markdown is not None:
+        renew_page(markdown, summaries)
+
+
+def compare(
+    one: Annotated[str, typer.Argument(metavar="A", help="An agent (see `retinue agents`).")],
+    other: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    mode: Annotated[
+        str | None, typer.Option(metavar="MODE", help="journey (the default) or brawl.")
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(help="Shares of first places so close to one half are equal.")
+    ] = 0.05,
+    error: Annotated[
+        float, typer.Option(help="How likely a wrong answer of each kind may be.")
+    ] = 0.05,
+    blocks: Annotated[
+        int, typer.Option(min=1, help="Of four matches; after so many it stays undecided.")
+    ] = 10_000,
+    seed: FirstDice = 0,
+    threads: Threads = None,
+    time_limit: TimeLimit = 10.0,
+    rules: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A rule file in place of the mode's own.")
+    ] = None,
+) -> None:
+    """Say which of two agents is stronger, with as few matches as that takes."""
+    from retinue.agents.registry import make_agent
+    from retinue.evaluation.compare import compare as play_comparison
+    from retinue.evaluation.progress import progress_bar
+    from retinue.evaluation.report import fault_lines
+    from retinue.evaluation.sequential import SequentialTest
+
+    ruleset = choose_ruleset(mode, rules)
+    try:
+        test = SequentialTest(margin=margin, error=error)
+    except ValueError as refused:
+        raise typer.BadParameter(str(refused)) from refused
+    pair = [make_agent(spec, ruleset, time_limit=time_limit) for spec in (one, other)]
+    with progress_bar("blocks, at most") as on_progress:
+        found = play_comparison(
+            *pair, ruleset, test, most_blocks=blocks, seed=seed, threads=threads,
+            on_progress=on_progress,
+        )  # fmt: skip
+    print(printable(f"{ruleset.mode.capitalize()}: {found.in_words()}."))
+    for line in fault_lines(pair):
+        complain(line)
+    if found.interrupted:
+        complain("interrupted; the same command starts anew")
+        raise typer.Exit(INTERRUPTED)
+
+
+def calibrate(
+    tournaments: Annotated[int, typer.Option(min=1, help="Simulated, of four equals.")] = 1000,
+    comparisons: Annotated[int, typer.Option(min=1, help="Simulated, of each kind.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the simulations.")] = 0,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there too.")
+    ] = None,
+) -> None:
+    """Check by simulation that intervals and the sequential test keep what they promise."""
+    from retinue.evaluation.progress import progress_bar
+
+    raise NotImplementedError(
+        json.dumps([tournaments, comparisons, seed, str(json_file)]), progress_bar
+    )
