@@ -1,6 +1,5 @@
 """The subcommands of ``retinue`` that say who is stronger: tournament, compare, calibrate."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -143,16 +142,22 @@ def compare(
 
 
 def calibrate(
-    tournaments: Annotated[int, typer.Option(min=1, help="Simulated, of four equals.")] = 1000,
-    comparisons: Annotated[int, typer.Option(min=1, help="Simulated, of each kind.")] = 2000,
+    comparisons: Annotated[
+        int, typer.Option(min=1, help="Simulated, with each true difference.")
+    ] = 1000,
+    tournaments: Annotated[int, typer.Option(min=1, help="Simulated, of four equals.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Of the simulations.")] = 0,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there too.")
-    ] = None,
 ) -> None:
     """Check by simulation that intervals and the sequential test keep what they promise."""
+    from retinue.evaluation.calibration import (
+        calibration_lines,
+        simulate_comparisons,
+        simulate_copies,
+    )
     from retinue.evaluation.progress import progress_bar
 
-    raise NotImplementedError(
-        json.dumps([tournaments, comparisons, seed, str(json_file)]), progress_bar
-    )
+    with progress_bar("comparisons") as on_progress:
+        tests = simulate_comparisons(comparisons, seed=seed, on_progress=on_progress)
+    with progress_bar("tournaments") as on_progress:
+        copies = simulate_copies(tournaments, seed=seed, on_progress=on_progress)
+    print(*calibration_lines(tests, copies), sep="\n")

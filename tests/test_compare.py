@@ -192,6 +192,15 @@ def test_both_modes_and_a_page() -> None:
     assert ".svg" in text
 
 
+def test_calibrate_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["calibrate", "--comparisons", "20", "--tournaments", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        *(f"difference {difference:.3f}" for difference in (0, 0.025, 0.05, 0.1)),
+        "four copies, 100 blocks",
+    ]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_a_tournament_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     words = ["tournament", "--agents", "racer,greedy,spread", "--blocks", "3000", "--mode", "brawl"]

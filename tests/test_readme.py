@@ -21,6 +21,8 @@ LESS = {
     "train": [word for setting in SMALL for word in ("--set", setting)],
     "bench": ["--quick", "--no-training"],
     "cross-table": ["--matches", "4", "--mode", "journey"],
+    "tournament": ["--blocks", "2", "--mode", "journey"],
+    "compare": ["--blocks", "1"],
     "tune": ["--generations", "1", "--population", "4", "--blocks", "1", "--candidates", "2"],
 }
 """What makes a command short: options that stand last count."""

@@ -22,7 +22,7 @@ COUNT = 2000
 """Tests for each error rate."""
 
 
-def tested(samples: Any, **question: float) -> SequentialTest:
+def compared(samples: Any, **question: float) -> SequentialTest:
     test = SequentialTest(**question)
     test.add(samples)
     return test
@@ -62,7 +62,7 @@ def test_ratios_and_verdicts_are_those_of_the_bets() -> None:
                 verdict = "second"
             elif min(most[2:]) >= 1 / error:
                 verdict = "equal"
-        test = tested(samples, margin=margin, error=error)
+        test = compared(samples, margin=margin, error=error)
         assert (test.verdict, test.blocks) == (verdict, len(before))
         assert test.log_ratios == pytest.approx([math.log(gain) for gain in gains])
         assert test.question == question
@@ -73,7 +73,7 @@ def test_ratios_and_verdicts_are_those_of_the_bets() -> None:
 
 def test_it_does_not_matter_how_many_samples_come_at_once() -> None:
     samples = eighths(seed=1)
-    whole = tested(samples)
+    whole = compared(samples)
     assert whole.verdict is not None
     assert 50 < whole.blocks < len(samples)
     for size in (1, 7, 64):
@@ -84,14 +84,14 @@ def test_it_does_not_matter_how_many_samples_come_at_once() -> None:
         assert parts.blocks == whole.blocks
         assert parts.log_ratios == whole.log_ratios
         assert parts.estimate() == whole.estimate()
-    assert tested(samples[: whole.blocks]).verdict == whole.verdict
-    assert tested(samples[: whole.blocks - 1]).verdict is None
+    assert compared(samples[: whole.blocks]).verdict == whole.verdict
+    assert compared(samples[: whole.blocks - 1]).verdict is None
 
 
 def test_the_two_agents_are_treated_alike() -> None:
     for seed in range(10):
         samples = eighths(seed)
-        one, other = tested(samples), tested(1 - samples)
+        one, other = compared(samples), compared(1 - samples)
         swapped = {"first": "second", "second": "first", "equal": "equal", None: None}
         assert other.verdict == swapped[one.verdict]
         assert other.blocks == one.blocks
@@ -107,7 +107,7 @@ def test_many_tests_are_each_as_if_alone() -> None:
     assert len(many.undecided) == 0
     assert len({*many.verdicts.tolist()}) > 1
     for index, row in enumerate(samples):
-        alone = tested(row)
+        alone = compared(row)
         assert VERDICTS[many.verdicts[index]] == alone.verdict
         assert many.blocks[index] == alone.blocks
         assert LogRatios(*many.log_ratios[:, index]) == alone.log_ratios
@@ -115,7 +115,7 @@ def test_many_tests_are_each_as_if_alone() -> None:
 
 def test_the_estimate_is_that_of_the_samples_that_were_taken() -> None:
     samples = eighths(seed=2)
-    test = tested(samples)
+    test = compared(samples)
     assert test.estimate() == estimate_share(samples[: test.blocks])
     assert test.estimate().samples == test.blocks
     with pytest.raises(ValueError, match="there is no sample to estimate from"):
@@ -130,7 +130,7 @@ def test_the_estimate_is_that_of_the_samples_that_were_taken() -> None:
     [(1.0, "first", 12), (0.0, "second", 12), (0.5, "equal", 45), (0.75, "first", 16)],
 )
 def test_samples_without_variance(sample: float, verdict: str, blocks: int) -> None:
-    test = tested([sample] * 100)
+    test = compared([sample] * 100)
     assert (test.verdict, test.blocks) == (verdict, blocks)
 
 
@@ -142,18 +142,18 @@ def test_no_verdict_without_evidence() -> None:
     test.add([])
     assert test.verdict is None
     for size in (1, 2, 5):
-        assert tested([1.0] * size, error=0.05).verdict is None
-        assert tested([1.0] * size, margin=0.4).verdict is None
+        assert compared([1.0] * size, error=0.05).verdict is None
+        assert compared([1.0] * size, margin=0.4).verdict is None
 
 
 def test_less_error_or_less_margin_takes_more_blocks() -> None:
     rng = np.random.default_rng(3)
     samples = rng.integers(0, 5, 3000) / 4 * 0.9 + 0.1
-    usual = tested(samples)
+    usual = compared(samples)
     assert usual.verdict == "first"
-    assert tested(samples, error=0.001).blocks > usual.blocks
+    assert compared(samples, error=0.001).blocks > usual.blocks
     even = eighths(seed=4, count=20_000)
-    assert tested(even, margin=0.02).blocks > 2 * tested(even).blocks
+    assert compared(even, margin=0.02).blocks > 2 * compared(even).blocks
 
 
 # --- Errors
