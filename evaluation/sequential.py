@@ -136,7 +136,7 @@ class SequentialTests:
         named, enough = self.question.needed.first, self.question.needed.not_first
         shown = np.maximum.accumulate(logs[2:] >= enough, axis=2)
         shown |= self._not_stronger[:, tests, None]
-        reached = np.array([logs[0] >= named, logs[1] >= named, shown.all(axis=0)])
+        reached: Any = np.array([logs[0] >= named, logs[1] >= named, shown.all(axis=0)])
         stops = reached.any(axis=0)
         decided = stops.any(axis=1)
         last = np.where(decided, stops.argmax(axis=1), samples.shape[1] - 1)

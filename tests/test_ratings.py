@@ -222,6 +222,26 @@ def test_who_never_met_or_never_played_is_compared_vaguely() -> None:
     assert (found.high - found.low)[:4].min() > 2 * (alone.high - alone.low).max()
 
 
+def test_draws_vary_as_ratings_do() -> None:
+    """Of two blocks only one is drawn; of both together A would come out above B."""
+    seating = np.tile(np.arange(4), (8, 1))
+    places = np.array([[1, 4, 2, 3]] * 4 + [[3, 2, 1, 4]] * 4)
+    assert rate(seating, places, 4).values[0] > rate(seating, places, 4).values[1]
+    assert rate(seating, places, 4).above[0, 1] == pytest.approx(0.5, abs=0.1)
+
+
+def test_few_blocks_of_either_agent_make_a_difference_uncertain() -> None:
+    """Pinned or not, the interval is that of the difference of the two."""
+    seating, places = played([0, 0, 0, 0], 60, seed=12)
+    rare, rare_places = played([0, 0, 0, 0], 3, seed=13)
+    seating = np.concatenate([seating, np.where(rare == 3, 4, rare)])
+    places = np.concatenate([places, rare_places])
+    of_rare, of_other = (rate(seating, places, 5, pinned=pinned) for pinned in (0, 4))
+    width, other_width = of_rare.high[4] - of_rare.low[4], of_other.high[0] - of_other.low[0]
+    assert width == pytest.approx(other_width, rel=0.6)
+    assert width > 5 * (of_rare.high[1] - of_rare.low[1])
+
+
 # --- How often intervals hold
 
 

@@ -64,7 +64,8 @@ def test_the_commands_run_one_after_the_other(
     (tmp_path / "bot.py").write_text(BOT)
     found = commands()
     assert {words[0] for words in found} == {
-        *("bench", "cross-table", "play", "replay", "rules", "stats", "train", "tune")
+        *("bench", "compare", "cross-table", "play", "replay", "rules", "stats", "tournament"),
+        *("train", "tune"),
     }
     for words in found:
         code = cli.main([*words, *LESS.get(words[0], [])])
@@ -73,7 +74,7 @@ def test_the_commands_run_one_after_the_other(
     made = {path.name for path in tmp_path.iterdir()}
     assert made >= {"bench.json", "configs", "matches", "mine.yaml", "runs", "tables"}
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {
-        *("cross-table", "mine", "quick")
+        *("cross-table", "mine", "quick", "tournament")
     }
 
 
