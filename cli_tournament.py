@@ -130,9 +130,15 @@ def compare(
     pair = [make_agent(spec, ruleset, time_limit=time_limit) for spec in (one, other)]
     with progress_bar("blocks, at most") as on_progress:
         found = play_comparison(
-            *pair, ruleset, test, most_blocks=blocks, seed=seed, threads=threads,
+            pair[0],
+            pair[1],
+            ruleset,
+            test,
+            most_blocks=blocks,
+            seed=seed,
+            threads=threads,
             on_progress=on_progress,
-        )  # fmt: skip
+        )
     print(printable(f"{ruleset.mode.capitalize()}: {found.in_words()}."))
     for line in fault_lines(pair):
         complain(line)

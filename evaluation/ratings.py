@@ -22,6 +22,7 @@ of equal agents all overlap in at least as many. Intervals that hold in 95% each
 equal agents would seem to differ in 8% of tournaments, eight in 20%.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, permutations
@@ -33,7 +34,7 @@ from retinue.envs.game.board import SEATS
 from retinue.evaluation.statistics import LEVEL, Numbers
 
 RESAMPLES: Final = 1000
-POINTS: Final = 400 / np.log(10)
+POINTS: Final = 400 / math.log(10)
 """Of rating, for a factor of e in strength."""
 TOLERANCE: Final = 1e-6
 """Strengths are fitted until no step changes a logarithm by more. Newton's steps square what is
@@ -332,7 +333,7 @@ def _pair_sums(weights: Numbers, sets: Numbers) -> Numbers:
 
 def _placed(logs: Numbers, pinned: int | None) -> Numbers:
     """Return ratings, ``(..., n)``, from logarithms of strengths."""
-    zero = logs.mean(axis=-1) if pinned is None else logs[..., pinned]
+    zero: Numbers = logs.mean(axis=-1) if pinned is None else logs[..., pinned]
     return POINTS * (logs - zero[..., None])
 
 

@@ -142,10 +142,8 @@ def test_four_copies_show_intervals_that_are_too_narrow(monkeypatch: pytest.Monk
 def test_simulations_are_reproducible_and_seeded() -> None:
     assert simulate_comparisons(50, seed=3) == simulate_comparisons(50, seed=3)
     assert simulate_comparisons(50, seed=3) != simulate_comparisons(50, seed=4)
-    one, same, other = (
-        simulate_copies(5, blocks=10, resamples=100, seed=seed) for seed in (3, 3, 4)
-    )
-    assert one == same != other
+    one, again = (simulate_copies(5, blocks=10, resamples=100, seed=3) for _ in range(2))
+    assert one == again
 
 
 def test_lines_to_print() -> None:

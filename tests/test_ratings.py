@@ -252,7 +252,13 @@ def test_intervals_jointly_hold_as_often_as_they_say(blocks: int, pinned: int | 
     truth = POINTS * (truth - (0 if pinned is None else truth[pinned]))
     tournaments = 100
     found = [
-        rate(*played(truth / POINTS, blocks, seed), 4, pinned=pinned, resamples=400, seed=seed)
+        rate(
+            *played((truth / POINTS).tolist(), blocks, seed),
+            4,
+            pinned=pinned,
+            resamples=400,
+            seed=seed,
+        )
         for seed in range(tournaments)
     ]
     hold = [bool(((each.low <= truth) & (truth <= each.high)).all()) for each in found]

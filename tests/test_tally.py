@@ -58,7 +58,7 @@ def test_counts_are_those_of_the_records_tables(ruleset: Ruleset, tmp_path: Path
 def steps_made(start: int, end: int, past: bool, direction: int) -> list[tuple[bool, int]]:
     """Return the loop places on a piece's way to ``end``, each with its flag before that step."""
     step = getattr(next_position, "py_func", next_position)  # compiled for compiled callers alone
-    way = []
+    way: list[tuple[bool, int]] = []
     place = start
     while place != end or not way:
         flag, place = past, step(place, past, direction)
