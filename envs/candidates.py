@@ -41,7 +41,7 @@ MAX_PLANS: Final = MAX_CANDIDATES + MAX_CANDIDATES // 2
 LEAST_WIDTH: Final = 8
 """Of the beams, which keep half as many allocations as there are candidates."""
 REFINED_PART: Final = 3
-"""One in so many candidates comes from changing the best of the others."""
+"""One in so many candidates comes from changing the best of the others, if that is of use."""
 
 _CHANGES: Final = 6 * (GUARDS + 1) ** 2  # ways to move one roll: its value, from where, to where
 _STRIDE: Final = 67  # without a common factor: each is tried once, those alike far apart
@@ -264,18 +264,14 @@ def describe_copy(game: Record, rules: Record, strategy: Record, scratch: Scratc
 @inner_jit
 def _try(
     game: Record, rules: Record, strategy: Record, scratch: Scratch, proposals: Record
-) -> bool:
-    """Add the turn in ``scratch`` to the proposals unless one of the same outcome is there.
-
-    Returns:
-        whether it was added.
-    """
+) -> None:
+    """Add the turn in ``scratch`` to the proposals unless one of the same outcome is there."""
     turn = scratch[5][0]
     outcome = _outcome(play_on_copy(game, rules, scratch), game.seat)
     count = proposals.count
     for index in range(count):
         if proposals.outcome[index] == outcome:
-            return False
+            return
     value = describe_copy(game, rules, strategy, scratch, proposals.row[count])
     proposals.outcome[count] = outcome
     proposals.value[count] = value
@@ -286,7 +282,6 @@ def _try(
         for value_ in range(6):
             proposals.rolls[count, guard, value_] = turn.rolls[guard, value_]
     proposals.count = count + 1
-    return True
 
 
 @inner_jit
@@ -408,13 +403,17 @@ def propose(
                     )
         walk(game, rules, strategy, view, direction, NOBLE, NOBLE_STEPS, estimates)
         _plan_direction(game, rules, strategy, scratch, direction, largest, most)
-    refined = strategy.count // REFINED_PART
-    for index in range(plans.count):
-        if proposals.count >= strategy.count - refined:
-            break
-        code = plans.code[index]
-        direction = code & 1
-        given = plans.given[direction, code >> 5]
-        _write_turn(direction, (code >> 1) & 15, given, turn)
-        _try(game, rules, strategy, scratch, proposals)
-    _refine(game, rules, legal, strategy, scratch, proposals)
+    begun = 0
+    count = strategy.count
+    for last in range(2):
+        most_now = count if last else count - count // REFINED_PART
+        for index in range(begun, plans.count):
+            if proposals.count >= most_now:
+                break
+            begun = index + 1
+            code = plans.code[index]
+            direction = code & 1
+            _write_turn(direction, (code >> 1) & 15, plans.given[direction, code >> 5], turn)
+            _try(game, rules, strategy, scratch, proposals)
+        if not last:
+            _refine(game, rules, legal, strategy, scratch, proposals)

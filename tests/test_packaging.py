@@ -144,7 +144,8 @@ def test_every_folder_with_code_has_an_init() -> None:
 def test_wheel_holds_the_package_and_nothing_else(built: dict[str, Path], kind: str) -> None:
     with zipfile.ZipFile(built[kind]) as archive:
         names = archive.namelist()
-    configs = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("configs/**/*.yaml")}
+    data = {*ROOT.glob("configs/**/*.yaml"), *ROOT.glob("evaluation/templates/*")}
+    configs = {path.relative_to(ROOT).as_posix() for path in data}
     code = {path.as_posix() for path in code_files()}
     assert CONFIG in configs
     expected = {f"retinue/{name}" for name in code | configs | {"py.typed"}}

@@ -27,7 +27,7 @@ from retinue.envs.game.ruleset import MODES, Ruleset, load_ruleset
 from retinue.envs.game.state import state_from_json, state_to_json
 
 PROCESSES = 2
-MATCHES, WITH_EVENTS, RULESETS = (2000, 50, 40) if jit.ENABLED else (4, 2, 2)
+MATCHES, WITH_EVENTS, RULESETS = (1500, 50, 40) if jit.ENABLED else (4, 2, 2)
 CHUNK = 50
 FIRST_SEED = 1
 
