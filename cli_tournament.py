@@ -49,7 +49,7 @@ def tournament(
     from retinue.evaluation.cross_table import DEFAULT_AGENTS
     from retinue.evaluation.progress import progress_bar
     from retinue.evaluation.report import fault_lines
-    from retinue.evaluation.standings import summarise, time_agents
+    from retinue.evaluation.standings import luck_among_the_best, summarise, time_agents
     from retinue.evaluation.tournament import open_tournament, play_tournament
     from retinue.evaluation.tournament_report import as_rich, check_page, renew_page, write_all
 
@@ -77,12 +77,14 @@ def tournament(
                 play_tournament(each, blocks, threads=threads, on_progress=on_progress)
             with progress_bar("agents timed") as on_progress:
                 speeds = time_agents(each, on_progress)
+            with progress_bar("matches for luck") as on_progress:
+                luck = luck_among_the_best(each, threads=threads, on_progress=on_progress)
         except KeyboardInterrupt:
-            interrupted, speeds = True, {}
+            interrupted, speeds, luck = True, {}, None
         for line in fault_lines(each.agents):
             complain(line)
         if each.blocks:
-            summaries.append(summarise(each, speeds))
+            summaries.append(summarise(each, speeds, luck))
             show(as_rich(summaries[-1]))
             written = write_all(summaries[-1], each.folder)
             print(printable(f"The report is {written}"), end="\n\n", flush=True)

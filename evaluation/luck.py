@@ -1,64 +1,71 @@
-"""How much of chance the common dice of a block take out of the difference between two agents."""
+"""How much of chance the common dice and rotated seats of a block take out of a comparison."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from retinue.agents.base import Agent
 from retinue.envs.game.board import SEATS
-from retinue.evaluation.arena import Integers
-from retinue.evaluation.statistics import Estimate, estimate
+from retinue.envs.game.ruleset import Ruleset
+from retinue.evaluation.arena import Progress, rotated
+from retinue.evaluation.statistics import LEVEL, Estimate
 
-LEAST_BLOCKS: Final = 20
-"""In which two agents must have met, beyond what the line-ups' differences use up."""
-
-
-def _residuals(differences: Any, line_ups: Integers) -> tuple[Any, int]:
-    """Take out what the two other agents of each line-up add to a difference.
-
-    Returns:
-        what is left, of the same shape ``(blocks, ...)``, and how many numbers were fitted.
-    """
-    present = (line_ups[:, :, None] == np.unique(line_ups)).sum(axis=1).astype(np.float64)
-    fitted = int(np.linalg.matrix_rank(present))
-    flat = differences.reshape(len(differences), -1)
-    means = flat.mean(axis=1, keepdims=True)
-    solution = np.linalg.lstsq(present, means, rcond=None)[0]
-    return differences - (present @ solution).reshape(-1, *[1] * (differences.ndim - 1)), fitted
+BLOCKS: Final = 100
+"""Of one line-up, by which it is measured."""
+_RESAMPLES: Final = 1000
 
 
-def variance_factor(totals: Integers, line_ups: Integers) -> tuple[Estimate, int] | None:
-    """Measure by how much common dice and rotated seats reduce variance.
+def variance_factor(totals: Any, seed: int = 0) -> Estimate:
+    """Say by how much a block's variance is below that of four matches with dice of their own.
 
-    For each two agents: the variance of the mean difference of their totals over a block is
-    compared with a quarter of that of a single match, which four matches with dice of their own and
-    seats drawn at random would have. Differences between line-ups are taken out of both.
+    For each two agents the variance of the mean difference of their totals over a block is compared
+    with a quarter of that of a single match.
 
     Args:
-        totals: points, ``(blocks, 4, 4)``, by match and agent of the line-up.
-        line_ups: indices of agents, ``(blocks, 4)``.
+        totals: points of one line-up in blocks, ``(blocks, 4, 4)``, by match and agent.
+        seed: of the resamples.
 
     Returns:
-        The mean factor over pairs, with its interval over them, and how many pairs; None if no two
-        agents met in enough blocks.
+        The mean factor over the pairs that differ in luck at all, with its interval by blocks.
+
+    Raises:
+        ValueError: no two agents do.
     """
-    factors = []
-    agents = int(line_ups.max()) + 1
-    for one in range(agents):
-        for other in range(one + 1, agents):
-            met = (line_ups == one).any(axis=1) & (line_ups == other).any(axis=1)
-            here = line_ups[met]
-            means = [
-                (totals[met] * (here == agent)[:, None]).sum(axis=2)
-                / (here == agent).sum(axis=1)[:, None]
-                for agent in (one, other)
-            ]
-            if len(here) == 0:
-                continue
-            left, fitted = _residuals(means[0] - means[1], here)
-            if len(here) - fitted < LEAST_BLOCKS:
-                continue
-            of_blocks = (left.mean(axis=1) ** 2).sum() / (len(here) - fitted)
-            of_matches = (left**2).sum() / (left.size - fitted)
-            if of_blocks > 0:
-                factors.append(of_matches / SEATS / of_blocks)
-    return (estimate(factors), len(factors)) if factors else None
+    one, other = np.triu_indices(SEATS, 1)
+    differences = np.asarray(totals, np.float64)[:, :, one] - np.asarray(totals)[:, :, other]
+    differences = differences[:, :, differences.std(axis=(0, 1)) > 0]
+    if not differences.shape[2] or not (differences.mean(axis=1).std(axis=0) > 0).all():
+        raise ValueError("no chance tells these agents apart, so there is no luck to measure")
+    rng = np.random.default_rng(seed)
+    count = len(differences)
+    drawn = [_factor(differences[rng.integers(count, size=count)]) for _ in range(_RESAMPLES)]
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(drawn, (tail, 1 - tail))
+    value = _factor(differences)
+    return Estimate(value, min(float(low), value), max(float(high), value), count)
+
+
+def _factor(differences: Any) -> float:
+    """Return the mean over pairs, of ``(blocks, 4, pairs)``."""
+    of_matches = differences.reshape(-1, differences.shape[2]).var(axis=0)
+    of_blocks = np.maximum(differences.mean(axis=1).var(axis=0), np.finfo(np.float64).tiny)
+    return float((of_matches / SEATS / of_blocks).mean())
+
+
+def measure_luck(
+    line_up: Sequence[Agent],
+    ruleset: Ruleset,
+    seed: int = 0,
+    *,
+    threads: int | None = None,
+    on_progress: Progress | None = None,
+) -> Estimate:
+    """Play blocks of one line-up of four, and say what common dice are worth there.
+
+    Raises:
+        ArenaError: there are not four agents, or another argument does not fit.
+        ValueError: no chance tells them apart.
+    """
+    matches = rotated(line_up, ruleset, BLOCKS, seed, threads=threads, on_progress=on_progress)
+    return variance_factor(matches.by_agent(matches.totals).reshape(BLOCKS, SEATS, SEATS))

@@ -11,7 +11,7 @@ from retinue.envs.game.files import write_atomically
 from retinue.envs.game.schema import SchemaError, StrictModel, from_json
 from retinue.envs.tally import PATHS
 from retinue.evaluation.arena import Integers, Progress
-from retinue.evaluation.luck import variance_factor
+from retinue.evaluation.luck import measure_luck
 from retinue.evaluation.pairs import Speed, time_agent
 from retinue.evaluation.ratings import Ratings, rate
 from retinue.evaluation.statistics import Estimate, estimate, estimate_share, first_shares
@@ -58,12 +58,44 @@ def time_agents(tournament: Tournament, on_progress: Progress) -> dict[str, Spee
     return known
 
 
-def summarise(tournament: Tournament, speeds: dict[str, Speed] | None = None) -> TournamentSummary:
+def luck_among_the_best(
+    tournament: Tournament, *, threads: int | None = None, on_progress: Progress
+) -> Luck | None:
+    """Measure what common dice are worth in blocks of one line-up, the best four agents.
+
+    Those that have to be asked are left out: they may be slow, or look at the clock.
+
+    Returns:
+        The measure; None if fewer than four are left, or chance does not tell them apart.
+    """
+    table = _Table(tournament.blocks, len(tournament.agents))
+    ratings = rate(table.seating, table.places.reshape(-1, SEATS), len(tournament.agents))
+    order = np.argsort(-ratings.values, kind="stable")
+    best = [int(agent) for agent in order if tournament.agents[agent].compiled is not None][:SEATS]
+    if len(best) < SEATS:
+        return None
+    line_up = [tournament.agents[agent] for agent in best]
+    seed = tournament.header.seed
+    try:
+        found = measure_luck(
+            line_up, tournament.ruleset, seed, threads=threads, on_progress=on_progress
+        )
+    except ValueError:
+        return None
+    return Luck(
+        factor=_interval(found), agents=tuple(tournament.header.agents[agent] for agent in best)
+    )
+
+
+def summarise(
+    tournament: Tournament, speeds: dict[str, Speed] | None = None, luck: Luck | None = None
+) -> TournamentSummary:
     """Return what the blocks played so far say.
 
     Args:
         tournament: with at least one block.
         speeds: by specification, of agents whose decisions were timed.
+        luck: what common dice are worth, if it was measured.
 
     Raises:
         ValueError: no block has been played.
@@ -78,7 +110,6 @@ def summarise(tournament: Tournament, speeds: dict[str, Speed] | None = None) ->
     )
     played = [agent for agent in range(len(header.agents)) if table.has(agent).any()]
     order = sorted(played, key=lambda agent: -ratings.values[agent])
-    luck = variance_factor(table.totals, table.line_ups)
     processors = sorted({speed.processor for speed in speeds.values()})
     return TournamentSummary(
         retinue=header.retinue,
@@ -94,7 +125,7 @@ def summarise(tournament: Tournament, speeds: dict[str, Speed] | None = None) ->
         meetings=tuple(tuple(table.meeting(one, other) for other in order) for one in order),
         above=tuple(tuple(float(ratings.above[one, other]) for other in order) for one in order),
         seats=tuple(map(_interval, table.seat_shares())),
-        luck=None if luck is None else Luck(factor=_interval(luck[0]), pairs=luck[1]),
+        luck=luck,
         processor=", ".join(processors),
     )
 

@@ -114,12 +114,13 @@ class Luck(StrictModel):
 
     Attributes:
         factor: by how much the variance of the difference in total points of two agents is smaller,
-            over a block of four matches, than over four matches with dice of their own.
-        pairs: of agents over which that is the mean.
+            over a block of four matches, than over four matches with dice of their own; the mean
+            over pairs of one line-up.
+        agents: that line-up.
     """
 
     factor: Interval
-    pairs: int
+    agents: tuple[str, ...]
 
 
 class TournamentSummary(StrictModel):
@@ -136,7 +137,7 @@ class TournamentSummary(StrictModel):
         meetings: for each agent, in that order, its row; None against itself and those never met.
         above: for each agent its row: in which share of the resamples it rates above the other.
         seats: share of first places by seat.
-        luck: None if no two agents met often enough.
+        luck: None if it was not measured.
         processor: on which decisions were timed.
     """
 

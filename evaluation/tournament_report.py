@@ -142,9 +142,10 @@ def as_rich(summary: TournamentSummary) -> Table:
     table.add_column("agent", overflow="fold")
     for name in ("rating (95%)", "first % (95%)", "place", "total"):
         table.add_column(name, justify="right", no_wrap=True)
-    for agent in summary.agents:
+    labels = short_labels([agent.name for agent in summary.agents])
+    for label, agent in zip(labels, summary.agents, strict=True):
         table.add_row(
-            Text(printable(agent.name)),
+            Text(printable(label)),
             f"{signed(agent.rating.value)} ({_rating_reach(agent)})",
             f"{percent(agent.first.value)} ({reach(agent.first, 1, 100)})",
             number(agent.place, 2),
@@ -207,7 +208,7 @@ def as_markdown(summary: TournamentSummary, pictures: str = "") -> str:
     )
     last = summary.seed + summary.blocks - 1
     shown = [f"![{words}]({pictures}/{name})" for name, (_, words) in SAVED.items() if pictures]
-    luck = [] if summary.luck is None else [luck_in_words(summary.luck)]
+    luck = [] if summary.luck is None else [luck_in_words(summary.luck, _code)]
     long = [_code(name) for name, label in zip(names, labels, strict=True) if _code(name) != label]
     return "\n\n".join(
         [

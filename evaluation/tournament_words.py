@@ -103,15 +103,16 @@ def headline(summary: TournamentSummary, shown: Callable[[str], str] = str) -> l
     return [told, doubt]
 
 
-def luck_in_words(luck: Luck | None) -> str:
+def luck_in_words(luck: Luck | None, shown: Callable[[str], str] = str) -> str:
     """Return what common dice are worth."""
     if luck is None:
-        return "No two agents met often enough to tell what common dice are worth."
+        return "What common dice are worth was not measured."
     worth = MATCHES_A_BLOCK * luck.factor.value
-    pairs = "one pair" if luck.pairs == 1 else f"the mean over {luck.pairs:,} pairs"
+    agents = ", ".join(map(shown, short_names(luck.agents)))
     return (
         f"The four matches of a block have the same dice, and each agent has each seat once. To "
         f"tell two agents apart by their points, they are worth {number(worth, 1)} matches with "
-        f"dice of their own (95% interval {reach(luck.factor, 1, MATCHES_A_BLOCK)}; {pairs} of "
-        f"agents): a factor of {number(luck.factor.value, 2)} ({reach(luck.factor, 2)})."
+        f"dice of their own (95% interval {reach(luck.factor, 1, MATCHES_A_BLOCK)}; "
+        f"measured with {agents}): a factor of {number(luck.factor.value, 2)} "
+        f"({reach(luck.factor, 2)})."
     )

@@ -127,7 +127,7 @@ def made(
         ),
         above=tuple(tuple(row) for row in above.tolist()),
         seats=tuple(around(share, 0.012) for share in (0.262, 0.251, 0.249, 0.238)),
-        luck=Luck(factor=Interval(value=1.72, low=1.55, high=1.9), pairs=len(names)),
+        luck=Luck(factor=Interval(value=1.72, low=1.55, high=1.9), agents=tuple(names[:4])),
         processor="Intel(R) Xeon(R) Processor",
     ).model_copy(update=changes)
 

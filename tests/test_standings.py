@@ -11,9 +11,8 @@ from positions import BRAWL, JOURNEY, changed
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.schema import SchemaError
 from retinue.evaluation import pairs
-from retinue.evaluation.luck import LEAST_BLOCKS, variance_factor
-from retinue.evaluation.schedule import line_ups
-from retinue.evaluation.standings import SPEEDS, summarise, time_agents
+from retinue.evaluation.luck import variance_factor
+from retinue.evaluation.standings import SPEEDS, luck_among_the_best, summarise, time_agents
 from retinue.evaluation.tournament import Tournament, open_tournament, play_tournament
 
 MEDIUM = changed(JOURNEY, clock_seconds=800)
@@ -142,28 +141,36 @@ def test_speeds_are_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 # --- Luck
 
 
-def drawn(blocks: int, of_seats: float, seed: int = 0) -> tuple[Any, Any]:
+def drawn(blocks: int, of_seats: float, seed: int = 0) -> Any:
     """Draw totals whose chance is the seat's, the same in all four matches, and the match's."""
     rng = np.random.default_rng(seed)
-    rows = line_ups(6, blocks, seed)
     seats = (np.arange(4) + np.arange(4)[:, None]) % 4
-    skill = 50.0 * rows[:, None, :]
-    # What one agent takes from the others of its line-up is no luck.
-    against = 20.0 * (rows == 5).any(axis=1)[:, None, None] * (rows[:, None, :] != 5)
     luck = of_seats * rng.normal(size=(blocks, 4))[:, seats]
-    return skill - against + luck + rng.normal(size=(blocks, 4, 4)), rows
+    return 50.0 * np.arange(4) + luck + rng.normal(size=(blocks, 4, 4))
 
 
 @pytest.mark.parametrize(("of_seats", "factor"), [(0.0, 1.0), (1.0, 2.0), (2.0, 5.0)])
 def test_luck_of_known_size_is_found(of_seats: float, factor: float) -> None:
-    found = variance_factor(*drawn(4000, of_seats))
-    assert found is not None
-    measured, count = found
-    assert count == 15
-    assert measured.value == pytest.approx(factor, rel=0.05)
-    assert measured.low < measured.value < measured.high
+    found = variance_factor(drawn(4000, of_seats))
+    assert found.value == pytest.approx(factor, rel=0.05)
+    assert found.low < found.value < found.high
+    few = variance_factor(drawn(100, of_seats))
+    assert few.low < factor < few.high
+    assert few.high - few.low > found.high - found.low
 
 
-def test_luck_needs_blocks() -> None:
-    totals, rows = drawn(LEAST_BLOCKS, 1.0)
-    assert variance_factor(totals, rows) is None
+def test_luck_is_measured_among_the_best(tmp_path: Path) -> None:
+    tournament = played(("random", "racer", "spread", "greedy", "forward"), tmp_path / "out")
+    luck = luck_among_the_best(tournament, on_progress=ignored)
+    assert luck is not None
+    assert set(luck.agents) == {"racer", "spread", "greedy", "forward"}
+    assert 0.3 < luck.factor.low < luck.factor.value < luck.factor.high < 5
+    assert luck == luck_among_the_best(tournament, threads=1, on_progress=ignored)
+    assert summarise(tournament, luck=luck).luck == luck
+
+
+def test_luck_takes_four_agents_that_differ(tmp_path: Path) -> None:
+    three = played(("racer", "random", "spread"), tmp_path / "three", 4)
+    assert luck_among_the_best(three, on_progress=ignored) is None
+    alike = played(("racer",) * 4, tmp_path / "alike", 4)
+    assert luck_among_the_best(alike, on_progress=ignored) is None
