@@ -8,10 +8,8 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
-from retinue.envs.document import with_part
-from retinue.envs.game.files import check_writable, write_atomically
-from retinue.envs.game.schema import SchemaError
 from retinue.evaluation.cross_table import CrossTable
+from retinue.evaluation.pages import check_part, renew_part
 from retinue.evaluation.text import printable
 
 PART: Final = "cross table"
@@ -113,20 +111,6 @@ def as_markdown(tables: Sequence[CrossTable]) -> str:
     return "\n\n".join(parts)
 
 
-def _with_tables(page: Path, text: str) -> str:
-    """Return the text of a page with its part replaced.
-
-    Raises:
-        SchemaError: it cannot be read, or has no such part.
-    """
-    try:
-        return with_part(page.read_text(encoding="utf-8"), PART, text)
-    except OSError as error:
-        raise SchemaError(f"{page}: {error.strerror}") from error
-    except ValueError as error:
-        raise SchemaError(f"{page}: {error}") from error
-
-
 def check_page(page: Path) -> None:
     """Check that a page has a part for the tables, before the work for them is done.
 
@@ -134,8 +118,7 @@ def check_page(page: Path) -> None:
         OSError: it cannot be written.
         SchemaError: it cannot be read, or has no such part.
     """
-    _with_tables(page, "")
-    check_writable(page)
+    check_part(page, PART)
 
 
 def renew_page(page: Path, tables: Sequence[CrossTable]) -> None:
@@ -145,4 +128,4 @@ def renew_page(page: Path, tables: Sequence[CrossTable]) -> None:
         OSError: the page cannot be written.
         SchemaError: it cannot be read, or has no such part.
     """
-    write_atomically(page, _with_tables(page, as_markdown(tables)))
+    renew_part(page, PART, as_markdown(tables))

@@ -10,12 +10,11 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
-from retinue.envs.document import with_part
 from retinue.envs.game.board import SEAT_NAMES
-from retinue.envs.game.files import check_writable, write_atomically
-from retinue.envs.game.schema import SchemaError
+from retinue.envs.game.files import write_atomically
 from retinue.envs.tally import PATHS
 from retinue.evaluation.cross_table_report import short_labels
+from retinue.evaluation.pages import check_part, renew_part
 from retinue.evaluation.plots import PLACE_NAMES, SAVED, save_plots
 from retinue.evaluation.summary import AgentSummary, Interval, TournamentSummary
 from retinue.evaluation.text import printable
@@ -228,20 +227,6 @@ def as_markdown(summary: TournamentSummary, pictures: str = "") -> str:
     )
 
 
-def _with_tables(page: Path, text: str) -> str:
-    """Return the text of a page with its part replaced.
-
-    Raises:
-        SchemaError: it cannot be read, or has no such part.
-    """
-    try:
-        return with_part(page.read_text(encoding="utf-8"), PART, text)
-    except OSError as error:
-        raise SchemaError(f"{page}: {error.strerror}") from error
-    except ValueError as error:
-        raise SchemaError(f"{page}: {error}") from error
-
-
 def check_page(page: Path) -> None:
     """Check that a page has a part for tournaments, before the work for them is done.
 
@@ -249,8 +234,7 @@ def check_page(page: Path) -> None:
         OSError: it cannot be written.
         SchemaError: it cannot be read, or has no such part.
     """
-    _with_tables(page, "")
-    check_writable(page)
+    check_part(page, PART)
 
 
 def renew_page(page: Path, summaries: Sequence[TournamentSummary]) -> None:
@@ -265,4 +249,4 @@ def renew_page(page: Path, summaries: Sequence[TournamentSummary]) -> None:
         folder = page.with_name(f"{page.stem}-{summary.mode}")
         save_plots(summary, folder)
         parts.append(as_markdown(summary, folder.name))
-    write_atomically(page, _with_tables(page, "\n\n".join(parts)))
+    renew_part(page, PART, "\n\n".join(parts))
