@@ -18,6 +18,20 @@ BothModes = Annotated[
     str | None, typer.Option("--mode", metavar="MODE", help="journey or brawl; by default both.")
 ]
 Threads = Annotated[int | None, typer.Option(min=1, help="By default all cores.")]
+AgentsOrAll = Annotated[
+    str | None,
+    typer.Option(
+        "--agents",
+        metavar="A,B,...",
+        help="Two or more; by default all shipped ones that need no search.",
+    ),
+]
+FirstDice = Annotated[
+    int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Of the first dice.")
+]
+TimeLimit = Annotated[
+    float, typer.Option(metavar="SECONDS", help="For a turn of an agent of your own.")
+]
 
 
 def bench(
@@ -63,7 +77,7 @@ def bench_generator(
     blocks: Annotated[
         int, typer.Option(min=0, help="Of four matches, for the strength in play; 0 plays none.")
     ] = 500,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of the first dice.")] = 0,
+    seed: FirstDice = 0,
     threads: Threads = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there too.")
@@ -106,12 +120,7 @@ def bench_generator(
 
 
 def cross_table(
-    agents: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...", help="Two or more; by default all shipped ones that need no search."
-        ),
-    ] = None,
+    agents: AgentsOrAll = None,
     mode: BothModes = None,
     matches: Annotated[
         int, typer.Option(min=4, help="Of each pair and mode; a multiple of 4.")
@@ -119,11 +128,9 @@ def cross_table(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="For the results; goes on with what is there.")
     ] = Path("runs/cross-table"),
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of the first dice.")] = 0,
+    seed: FirstDice = 0,
     threads: Threads = None,
-    time_limit: Annotated[
-        float, typer.Option(metavar="SECONDS", help="For a turn of an agent of your own.")
-    ] = 10.0,
+    time_limit: TimeLimit = 10.0,
     markdown: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Renew the table in this page, e.g. docs/strategies.md."),

@@ -7,28 +7,17 @@ import typer
 
 from retinue.cli_common import (
     INTERRUPTED,
-    LARGEST_SEED,
     choose_ruleset,
     choose_rulesets,
     complain,
     show,
 )
-from retinue.cli_measure import BothModes, Threads
+from retinue.cli_measure import AgentsOrAll, BothModes, FirstDice, Threads, TimeLimit
 from retinue.evaluation.text import printable
-
-FirstDice = Annotated[int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Of first dice.")]
-TimeLimit = Annotated[
-    float, typer.Option(metavar="SECONDS", help="For a turn of an agent of your own.")
-]
 
 
 def tournament(
-    agents: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...", help="Two or more; by default all shipped ones that need no search."
-        ),
-    ] = None,
+    agents: AgentsOrAll = None,
     mode: BothModes = None,
     blocks: Annotated[
         int, typer.Option(min=1, help="Of four matches with the same dice, in each mode.")
