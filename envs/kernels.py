@@ -182,9 +182,9 @@ def _start_match(game: Record, slot: Record, outcome: Record, setup: Record, rul
 
 
 @inline_jit
-def _keep(game: Record, turn: Record, slot: Record) -> None:
-    """Keep a turn that is about to be played, if turns are kept."""
-    if slot.kept_at != 0:
+def _keep(game: Record, turn: Record, slot: Record, rules: Record) -> None:
+    """Keep a turn that is about to be played, if turns are kept and it is one of the clock's."""
+    if slot.kept_at != 0 and int(game.turn) * rules.turn_seconds < rules.clock_seconds:
         copy_turn(turn, record_at(slot.kept_at + _TURN_BYTES * int(game.turn), TURN))
 
 
@@ -206,7 +206,7 @@ def _run_agents(
         clear_turn(turn)
         key = decision_key(slot, game)
         call_at(address, (game, rules, key, turn, setup.memories[agent]))
-        _keep(game, turn, slot)
+        _keep(game, turn, slot, rules)
         slot.fault = play(game, rules, turn, log)
         if slot.fault != LEGAL:
             return
@@ -335,7 +335,7 @@ def serve(
     else:
         if command == STEP and not _take_action(turn, slot, outcome, offer, setup, rules):
             return 0
-        _keep(game, turn, slot)
+        _keep(game, turn, slot, rules)
         slot.fault = play(game, rules, turn, log)
     if slot.fault == LEGAL:
         _run_agents(game, turn, slot, setup, rules, log)

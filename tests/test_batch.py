@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from playing import (
+    END,
     Dealer,
     Drawing,
     Outside,
@@ -398,3 +399,19 @@ def test_who_plays_out_matches_has_no_seat() -> None:
     for control in ([0, 0, 0, 2], [0, -1, 0, 0]):
         with pytest.raises(ValueError, match="control must be 0 to 1"):
             batch.play_out([1, 2, 3], control)
+
+
+def test_kept_turns_stay_in_their_match() -> None:
+    """A position that somebody wrote may have any turn's number."""
+    batch = Batch(JOURNEY, 2, seats="none", opponents=[RACER], keep_turns=True)
+    batch.play_out([1, 2], np.zeros(4, np.int64))
+    assert batch.trace.shape == (2, JOURNEY.turns)
+    assert batch.trace["rolls"].any(axis=(1, 2, 3)).all()
+    beyond = Batch(JOURNEY, 2, seats=0, opponents=[RACER], keep_turns=True)
+    beyond.reset(1)
+    beyond.games["turn"][0] = JOURNEY.turns + 3
+    beyond.step(np.full(2, 0))
+    beyond.step(np.full(2, END))
+    assert not beyond.trace[0]["rolls"].any()
+    assert beyond.trace[1, :4]["rolls"].any()
+    assert not beyond.trace[1, 4:]["rolls"].any()
