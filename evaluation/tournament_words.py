@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from retinue.envs.game.board import SEATS
 from retinue.evaluation.cross_table_report import short_labels
 from retinue.evaluation.summary import Interval, Luck, TournamentSummary
 from retinue.evaluation.text import printable
@@ -14,7 +15,6 @@ CERTAIN: Final = 0.975
 """From this share of the resamples on, one agent is called stronger than another."""
 LIKELY: Final = 0.8
 NOTHING: Final = "–"
-MATCHES_A_BLOCK: Final = 4
 
 
 def _short(name: str) -> str:
@@ -107,12 +107,12 @@ def luck_in_words(luck: Luck | None, shown: Callable[[str], str] = str) -> str:
     """Return what common dice are worth."""
     if luck is None:
         return "What common dice are worth was not measured."
-    worth = MATCHES_A_BLOCK * luck.factor.value
+    worth = SEATS * luck.factor.value
     agents = ", ".join(map(shown, short_names(luck.agents)))
     return (
         f"The four matches of a block have the same dice, and each agent has each seat once. To "
         f"tell two agents apart by their points, they are worth {number(worth, 1)} matches with "
-        f"dice of their own (95% interval {reach(luck.factor, 1, MATCHES_A_BLOCK)}; "
+        f"dice of their own (95% interval {reach(luck.factor, 1, SEATS)}; "
         f"measured with {agents}): a factor of {number(luck.factor.value, 2)} "
         f"({reach(luck.factor, 2)})."
     )
