@@ -23,6 +23,7 @@ from retinue.evaluation.arena import ArenaError, Progress
 from retinue.evaluation.pairs import (
     Speed,
     check_threads,
+    difference,
     fingerprint,
     play_against_three,
     share_of_one,
@@ -178,21 +179,8 @@ def _read(table: CrossTable) -> None:
 
 
 def _refuse_another(found: Header, table: CrossTable) -> None:
-    for name in ("mode", "agents", "matches", "seed", "rules", "fingerprints", "retinue"):
-        there, wanted = getattr(found, name), getattr(table.header, name)
-        if there == wanted:
-            continue
-        if name == "fingerprints":
-            changed = [
-                agent
-                for agent, old, new in zip(table.header.agents, there, wanted, strict=True)
-                if old != new
-            ]
-            what = f"{', '.join(changed)} as it was before it changed"
-        elif name == "agents":
-            what = f"the agents {','.join(there)}"
-        else:
-            what = f"{name} {there}, not {wanted}"
+    names = ("mode", "agents", "matches", "seed", "rules", "fingerprints", "retinue")
+    if what := difference(found, table.header, names):
         raise ArenaError(
             f"{table.path}: holds another table, of {what}; choose another folder or remove it"
         )

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,6 +54,29 @@ def fingerprint(agent: Agent, spec: str) -> str:
         folder = Path(spec.partition(":")[2])
         data = b"".join(path.read_bytes() for path in sorted(folder.rglob("policy.*")))
     return hashlib.sha256(data).hexdigest()[:16] if data else ""
+
+
+def difference(found: Any, wanted: Any, names: Sequence[str]) -> str | None:
+    """Say in words what kept results are of, if not of what is wanted.
+
+    Args:
+        found: header of the results.
+        wanted: header of what is to be played.
+        names: of the entries that have to be equal, the first that counts first; the agents', if
+            one is a tuple of specifications, before their ``fingerprints``.
+    """
+    for name in names:
+        there, asked = getattr(found, name), getattr(wanted, name)
+        if there == asked:
+            continue
+        if name == "fingerprints":
+            pairs = zip(wanted.agents, there, asked, strict=True)
+            changed = [agent for agent, old, new in pairs if old != new]
+            return f"{', '.join(changed)} as it was before it changed"
+        if isinstance(there, tuple):
+            return f"the agents {','.join(there)}"
+        return f"{name} {there}, not {asked}"
+    return None
 
 
 def play_against_three(

@@ -26,7 +26,7 @@ from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.schema import SchemaError, StrictModel, from_json
 from retinue.envs.tally import TALLY, tally
 from retinue.evaluation.arena import ArenaError, Integers, Matches, Progress, play_matches
-from retinue.evaluation.pairs import check_threads, fingerprint
+from retinue.evaluation.pairs import check_threads, difference, fingerprint
 from retinue.evaluation.schedule import line_ups
 
 FORMAT: Final = "retinue-tournament"
@@ -215,18 +215,8 @@ def _read(tournament: Tournament) -> list[Block]:
 
 
 def _refuse_another(found: Header, wanted: Header, path: Path) -> None:
-    for name in Header.model_fields:
-        there, asked = getattr(found, name), getattr(wanted, name)
-        if there == asked:
-            continue
-        if isinstance(there, tuple):
-            pairs = zip(wanted.agents, there, asked, strict=False)
-            changed = [agent for agent, old, new in pairs if old != new]
-            what = f"the agents {','.join(found.specs)}"
-            if name == "fingerprints":
-                what = f"{', '.join(changed)} as it was before it changed"
-        else:
-            what = f"{name} {there}, not {asked}"
+    names = ("retinue", "mode", "rules", "specs", "fingerprints", "seed")
+    if what := difference(found, wanted, names):
         raise ArenaError(
             f"{path}: holds another tournament, of {what}; choose another folder or remove it"
         )
