@@ -1,13 +1,14 @@
 """Trained policies as agents: a folder with the weights and a manifest that says what they fit."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 import torch
 from pydantic import Field
 
-from retinue.agents.network import Hidden, PolicyNetwork, masked_choice
+from retinue.agents.network import Hidden, Network, network_for
 from retinue.envs.actions import MAX_CANDIDATES, Encoding
 from retinue.envs.chooser import choose_turns
 from retinue.envs.game.files import replacing, write_atomically
@@ -15,6 +16,8 @@ from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.schema import SchemaError, StrictModel, from_json
 from retinue.envs.observation import OBSERVATION_VERSION
 from retinue.envs.opponents import View
+
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
 
 WEIGHTS_FILE: Final = "policy.pt"
 MANIFEST_FILE: Final = "policy.json"
@@ -28,7 +31,7 @@ class Manifest(StrictModel):
     """What a policy's weights fit."""
 
     format: Literal["retinue-policy"]
-    version: Annotated[int, Field(ge=1, le=1)]
+    version: Literal[2]
     mode: Literal["journey", "brawl"]
     rules_digest: str
     encoding: Literal["steps", "turn", "candidates"]
@@ -36,24 +39,56 @@ class Manifest(StrictModel):
     """How many turns are proposed; of the encoding ``candidates`` only."""
     observation_version: int
     hidden: Hidden
+    value_hidden: Hidden
     decisions: Annotated[int, Field(ge=0)]
     """On how many decisions it was trained."""
+
+
+class Model(Protocol):
+    """What a policy computes, wherever its weights are."""
+
+    def evaluate(self, observations: Floats) -> tuple[Floats, Floats | None]:
+        """Return logits and values of observations float32 ``(n, size)``.
+
+        Returns:
+            logits float32 ``(n, mask_size)``, those of what a mask forbids meaningless; values
+            float32 ``(n,)`` in rewards of training, None if the model has none.
+        """
+
+
+class TorchModel:
+    """A network of PyTorch's.
+
+    Args:
+        network: in evaluation mode.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+
+    def evaluate(self, observations: Floats) -> tuple[Floats, Floats | None]:
+        """Return logits and values; see :class:`Model`."""
+        with torch.no_grad():
+            found = self.network(torch.as_tensor(observations))
+        if isinstance(found, tuple):
+            return found[0].numpy(), found[1].numpy()
+        return found.numpy(), None
 
 
 class PolicyAgent:
     """A trained policy with a seat, which always makes the choice that it holds for the best.
 
     Args:
-        network: its logits.
+        model: its logits.
         encoding: the one that it was trained with.
         name: in records and tables.
     """
 
     compiled = None
 
-    def __init__(self, network: PolicyNetwork, encoding: Encoding, name: str) -> None:
+    def __init__(self, model: Model, encoding: Encoding, name: str) -> None:
         self.name = name
-        self.network = network
+        self.model = model
         self.encoding = encoding
 
     def choose(self, view: View, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[Any]]:
@@ -62,28 +97,56 @@ class PolicyAgent:
         return choose_turns(view, self.encoding, self._decide)
 
     def _decide(self, observations: Any, masks: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        with torch.no_grad():
-            logits = self.network(torch.as_tensor(observations))
-            chosen = masked_choice(logits, torch.as_tensor(masks), self.encoding.nvec)
-        return chosen.numpy()
+        logits, _ = self.model.evaluate(observations)
+        return masked_choice(logits, masks, self.encoding.nvec)
 
 
-def manifest_of(encoding: Encoding, hidden: tuple[int, ...], decisions: int) -> Manifest:
+def masked_choice(
+    logits: Floats, masks: np.ndarray[Any, np.dtype[np.bool_]], nvec: Sequence[int]
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Choose the likeliest legal action for each row.
+
+    Args:
+        logits: float32 ``(n, sum(nvec))``.
+        masks: bool, of the same shape; each part has a legal choice.
+        nvec: choices of each part of an action.
+
+    Returns:
+        int64 ``(n, len(nvec))``.
+
+    Raises:
+        ValueError: a part of a mask is empty.
+    """
+    starts = np.cumsum([0, *nvec[:-1]])
+    if not np.logical_or.reduceat(masks, starts, axis=1).all():
+        raise ValueError("an action mask is empty: there is no legal choice")
+    legal = np.where(masks, logits, -np.inf)
+    chosen = [
+        legal[:, start : start + size].argmax(axis=1)
+        for start, size in zip(starts, nvec, strict=True)
+    ]
+    return np.stack(chosen, axis=1)
+
+
+def manifest_of(
+    encoding: Encoding, hidden: tuple[int, ...], value_hidden: tuple[int, ...], decisions: int
+) -> Manifest:
     """Return the manifest of a policy trained with ``encoding`` and its ruleset."""
     return Manifest(
         format="retinue-policy",
-        version=1,
+        version=2,
         mode=encoding.ruleset.mode,
         rules_digest=encoding.ruleset.digest,
         encoding=encoding.name,  # type: ignore[arg-type]
         candidates=encoding.candidates,
         observation_version=OBSERVATION_VERSION,
         hidden=hidden,
+        value_hidden=value_hidden,
         decisions=decisions,
     )
 
 
-def save_policy(folder: Path, network: PolicyNetwork, manifest: Manifest) -> None:
+def save_policy(folder: Path, network: Network, manifest: Manifest) -> None:
     """Write weights and manifest to ``folder``, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     # Through an open file: given a path, torch would write its name into the weights.
@@ -115,12 +178,12 @@ def load_policy(folder: Path | str, ruleset: Ruleset) -> PolicyAgent:
         )
     encoding = Encoding(manifest.encoding, ruleset, manifest.candidates)
     try:  # around the network too: a manifest may ask for more memory than there is
-        network = PolicyNetwork(encoding.layout().size, manifest.hidden, encoding.mask_size)
+        network = network_for(encoding, manifest.hidden, manifest.value_hidden)
         network.load_state_dict(torch.load(folder / WEIGHTS_FILE, weights_only=True))
     except Exception as error:
         raise PolicyError(f"{folder / WEIGHTS_FILE}: not the weights of this policy") from error
     network.eval()
-    return PolicyAgent(network, encoding, name)
+    return PolicyAgent(TorchModel(network), encoding, name)
 
 
 def _read_manifest(path: Path) -> Manifest:

@@ -131,6 +131,7 @@ class Batch:
         slots, outcomes, setup = memory.slots, memory.outcomes, memory.setup
         setup["reward"] = self.reward.code
         setup["divisor"] = self.reward.divisor
+        setup["place_bonus"] = self.reward.place_bonus * self.reward.divisor
         setup["draw_opponents"] = draw
         if self._last_moves is None:
             self._policies = [agent.compiled for agent in self.opponents]  # held: kernels read them

@@ -75,6 +75,7 @@ SETUP = np.dtype(
                 ("encoding", "i4"),
                 ("reward", "i4"),
                 ("divisor", "f8"),
+                ("place_bonus", "f8"),  # before it is divided
                 ("make_offer", "i8"),  # address of what proposes candidates; 0 if nothing does
                 ("draw_opponents", "i4"),  # 1: each seat's agent is drawn for each match
                 ("policies", "i8", (MAX_OPPONENTS,)),  # address; 0 if kernels cannot call it
@@ -245,7 +246,7 @@ def _observe(
 @inner_jit
 def _pay(game: Record, slot: Record, setup: Record, seat: int) -> Any:
     """Return the reward due to a seat, float64, and note that it was given."""
-    now = value(game, seat, setup.reward)
+    now = value(game, seat, setup.reward, setup.place_bonus)
     due = (now - slot.delivered[seat]) / setup.divisor
     slot.delivered[seat] = now
     return due

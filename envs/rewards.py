@@ -9,8 +9,11 @@ rewards sum to its final value. The value, divided by ``scale``, is by ``mode``:
     its total minus the mean of the others';
 ``place``
     0 until the match is over, then 1, 1/3, -1/3 or -1 for the first to the fourth place.
+
+A place bonus is paid on top, once the match is over, by place as in ``place``.
 """
 
+import math
 import numbers
 from dataclasses import dataclass
 from typing import Any, Final
@@ -33,18 +36,22 @@ class Reward:
     Args:
         mode: ``"score"``, ``"margin"`` or ``"place"``.
         scale: by which values are divided; by default 100 points, and 1 for ``"place"``.
+        place_bonus: what the first place pays in the end beside the value, already divided; the
+            last one costs as much.
     """
 
     mode: str = "margin"
     scale: float | None = None
+    place_bonus: float = 0.0
 
     def __post_init__(self) -> None:
         if self.mode not in REWARD_MODES:
             raise ValueError(f"unknown reward {self.mode!r}: use {', '.join(REWARD_MODES)}")
-        if self.scale is None:
-            return
-        if not isinstance(self.scale, numbers.Real) or not 0 < self.scale < float("inf"):
-            raise ValueError(f"reward scale must be a number above 0, not {self.scale!r}")
+        scale, bonus = self.scale, self.place_bonus
+        if scale is not None and not (isinstance(scale, numbers.Real) and 0 < scale < math.inf):
+            raise ValueError(f"reward scale must be a number above 0, not {scale!r}")
+        if not (isinstance(bonus, numbers.Real) and 0 <= bonus < math.inf):
+            raise ValueError(f"place_bonus must be a number from 0 on, not {bonus!r}")
 
     @property
     def code(self) -> int:
@@ -58,17 +65,18 @@ class Reward:
 
 
 @inner_jit
-def value(game: Record, seat: int, mode: int) -> Any:
-    """Return a seat's value before scaling, float64."""
+def value(game: Record, seat: int, mode: int, bonus: float) -> Any:
+    """Return a seat's value before scaling, float64; ``bonus`` is that of places, not scaled."""
+    by_place = 0.0
+    if game.phase == OVER:
+        by_place = 1.0 - 2.0 * (place(game, seat) - 1) / (SEATS - 1)
     if mode == PLACE:
-        if game.phase != OVER:
-            return 0.0
-        return 1.0 - 2.0 * (place(game, seat) - 1) / (SEATS - 1)
+        return (1.0 + bonus) * by_place
     own = total(game, seat)
     if mode == SCORE:
-        return float(own)
+        return own + bonus * by_place
     others = 0
     for other in range(SEATS):
         if other != seat:
             others += total(game, other)
-    return own - others / (SEATS - 1)
+    return own - others / (SEATS - 1) + bonus * by_place

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from playing import Dealer, any_position, as_text, check_same, considered, is_legal, trace, turned
 from positions import BRAWL, JOURNEY, any_rules, changed
 from proposing import late_position, propose_for
-from retinue.agents.network import PolicyNetwork, masked_choice
-from retinue.agents.policy import PolicyAgent, load_policy
+from retinue.agents.network import CandidateNetwork
+from retinue.agents.policy import PolicyAgent, TorchModel, load_policy, masked_choice
 from retinue.agents.registry import make_agent
 from retinue.envs.actions import MAX_CANDIDATES, Encoding
 from retinue.envs.aec_env import RetinueAECEnv
@@ -332,22 +332,22 @@ def test_a_policy_plays_as_an_agent_what_it_plays_as_the_caller() -> None:
     ruleset = shortened(BRAWL)
     torch.set_num_threads(1)
     encoding, racer = Encoding("candidates", ruleset, 10), make_agent("racer", ruleset)
-    network = PolicyNetwork(encoding.layout().size, [16], 10)
+    network = CandidateNetwork([16], [16])
     torch.manual_seed(1)
     for weights in network.parameters():
         torch.nn.init.normal_(weights)
+    model = TorchModel(network)
     batch = new_batch(ruleset, 3, candidates=10, seats=2, opponents=[racer])
     batch.reset(9)
     ended, chosen = 0, set()
     while not ended:
-        with torch.no_grad():
-            logits = network(torch.as_tensor(batch.observations))
-        actions = masked_choice(logits, torch.as_tensor(batch.masks), [10]).numpy()
+        logits, _ = model.evaluate(batch.observations)
+        actions = masked_choice(logits, batch.masks, [10])
         chosen |= {*actions.ravel().tolist()}
         ended = batch.step(actions.ravel())
     assert ended == 3
     assert len(chosen) > 1
-    agents = [PolicyAgent(network, encoding, "policy"), racer]
+    agents = [PolicyAgent(model, encoding, "policy"), racer]
     other = Batch(ruleset, 3, seats="none", opponents=agents, threads=1)
     other.play_out([9, 10, 11], [1, 1, 0, 1])
     assert np.array_equal(other.final_totals, batch.final_totals)
@@ -360,7 +360,6 @@ def test_it_is_trained_and_loaded_like_the_others(tmp_path: Path) -> None:
     assert load_config(run.path / "config.yaml") == config
     policy = load_policy(run.path, JOURNEY)
     assert policy.encoding == Encoding("candidates", JOURNEY, 8)
-    assert policy.network.layers[0].in_features == 281 + 8 * FACT_COUNT
     batch = Batch(JOURNEY, 2, seats="none", opponents=[policy], threads=1)
     batch.play_out([1, 2], [0, 0, 0, 0])
     assert batch.terminated.all()

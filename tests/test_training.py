@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from retinue.agents.policy import PolicyError, load_policy
+from retinue.agents.policy import PolicyError, TorchModel, load_policy
 from retinue.agents.registry import AgentError, make_agent
 from retinue.envs.game.ruleset import load_ruleset
 from retinue.envs.game.schema import SchemaError
@@ -22,6 +22,10 @@ from retinue.training.ppo import make_model, make_vec_env, policy_of, train
 from retinue.training.run_folder import RunError, RunFolder, free_folder
 
 TINY = (
+    "encoding=turn",
+    "opponents=[random, racer, racer]",
+    "evaluation.against=[random, racer]",
+    "value_network=[32]",
     "environments=16",
     "decisions=1024",
     "network=[32]",
@@ -121,27 +125,29 @@ def test_time_can_be_limited(tmp_path: Path) -> None:
     assert result.decisions < 100_000
 
 
-def test_the_agent_chooses_what_the_learner_would(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["turn", "candidates"])
+def test_the_agent_chooses_what_the_learner_would(encoding: str) -> None:
     """Exported weights and masks give the actions of MaskablePPO's own predict.
 
     It takes the largest float32 probability, in which choices may tie whose logits do not: then
     either is right.
     """
-    config = tiny("decisions=256")
+    config = tiny("decisions=256", f"encoding={encoding}", "candidates=8")
     environment = make_vec_env(config)
     model = make_model(config, environment)
     model.learn(256)
-    network = policy_of(model, config.network)
+    policy = TorchModel(policy_of(model, config, environment.batch.encoding))
     observations = environment.reset()
     same = 0
     for _ in range(40):
         masks = environment.action_masks()
         expected, _ = model.predict(observations, deterministic=True, action_masks=masks)
-        with torch.no_grad():
-            logits = network(torch.as_tensor(observations))
+        logits = torch.as_tensor(policy.evaluate(observations)[0])
         logits = logits.masked_fill(~torch.as_tensor(masks), -torch.inf)
         parts = logits.split(environment.batch.encoding.nvec, dim=1)
-        for part, theirs in zip(parts, torch.as_tensor(expected).unbind(1), strict=True):
+        for part, theirs in zip(
+            parts, torch.as_tensor(expected.reshape(16, -1)).unbind(1), strict=True
+        ):
             probabilities = part.softmax(1)
             taken = probabilities.gather(1, theirs[:, None])[:, 0]
             torch.testing.assert_close(taken, probabilities.amax(1), rtol=0, atol=1e-7)

@@ -28,6 +28,7 @@ def stamp(config: TrainConfig, environment: RetinueVecEnv) -> dict[str, Any]:
         "observation version": OBSERVATION_VERSION,
         "environments": config.environments,
         "network": list(config.network),
+        "value network": list(config.value_network),
         "opponents": list(config.opponents),
         "reward": config.reward.model_dump(mode="json"),
         "memory layout": hashlib.sha256(layout.encode()).hexdigest()[:16],

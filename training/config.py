@@ -32,6 +32,8 @@ class RewardConfig(StrictModel):
     mode: Literal["score", "margin", "place"]
     scale: Positive
     """Points, or places, that make a reward of 1."""
+    place_bonus: Annotated[FiniteFloat, Field(ge=0)] = 0.0
+    """Reward of the first place in the end, beside the scores; the last one costs as much."""
 
 
 class PPOConfig(StrictModel):
@@ -90,7 +92,9 @@ class TrainConfig(StrictModel):
     """When training ends at the latest; measurements count."""
     checkpoint_minutes: Positive
     network: Hidden
-    """Widths of the hidden layers, of the policy and of the value each."""
+    """Widths of the policy's hidden layers; of ``candidates`` those of its shared network."""
+    value_network: Hidden
+    """The same of the value."""
     ppo: PPOConfig
     evaluation: EvaluationConfig
 

@@ -10,14 +10,16 @@ from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 from torch import nn
 
-from retinue.agents.network import PolicyNetwork
-from retinue.agents.policy import PolicyAgent, manifest_of, save_policy
+from retinue.agents.network import CandidateNetwork, Network, network_for
+from retinue.agents.policy import PolicyAgent, TorchModel, manifest_of, save_policy
 from retinue.agents.registry import make_known_agent
+from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.rewards import Reward
 from retinue.envs.seating import ANY
 from retinue.training.callbacks import TrainingCallback
+from retinue.training.candidate_policy import CandidatePolicy
 from retinue.training.checkpoint import capture, restore
 from retinue.training.config import TrainConfig, ruleset_of
 from retinue.training.measure import Measurement, Measurer
@@ -61,7 +63,7 @@ def make_vec_env(config: TrainConfig, ruleset: Ruleset | None = None) -> Retinue
         seats=ANY,
         opponents=[make_known_agent(name, ruleset) for name in config.opponents],
         draw="each match",
-        reward=Reward(config.reward.mode, config.reward.scale),
+        reward=Reward(config.reward.mode, config.reward.scale, config.reward.place_bonus),
         threads=config.engine_threads,
     )
     return RetinueVecEnv(batch)
@@ -71,7 +73,7 @@ def make_model(config: TrainConfig, environment: VecEnv) -> MaskablePPO:
     """Return an untrained MaskablePPO of a configuration."""
     ppo = config.ppo
     model = MaskablePPO(
-        "MlpPolicy",
+        CandidatePolicy if config.encoding == "candidates" else "MlpPolicy",
         environment,
         n_steps=ppo.rollout_steps,
         batch_size=ppo.batch_size,
@@ -84,7 +86,7 @@ def make_model(config: TrainConfig, environment: VecEnv) -> MaskablePPO:
         vf_coef=ppo.value_weight,
         max_grad_norm=ppo.max_gradient_norm,
         policy_kwargs={
-            "net_arch": list(config.network),
+            "net_arch": {"pi": list(config.network), "vf": list(config.value_network)},
             "activation_fn": nn.ReLU,
             "optimizer_kwargs": {"eps": 1e-5},
         },
@@ -101,12 +103,14 @@ def has_diverged(model: MaskablePPO) -> bool:
     return not all(bool((each.abs() < LARGEST_WEIGHT).all()) for each in model.policy.parameters())
 
 
-def policy_of(model: MaskablePPO, hidden: tuple[int, ...]) -> PolicyNetwork:
+def policy_of(model: MaskablePPO, config: TrainConfig, encoding: Encoding) -> Network:
     """Return a copy of the acting part of a learner, by itself."""
+    network = network_for(encoding, config.network, config.value_network)
     policy = model.policy
+    if isinstance(network, CandidateNetwork):
+        network.load_state_dict(policy.mlp_extractor.state_dict())
+        return network.eval()
     trained = [*policy.mlp_extractor.policy_net, policy.action_net]
-    first, last = trained[0], trained[-1]
-    network = PolicyNetwork(first.in_features, hidden, last.out_features)
     for mine, theirs in zip(network.layers, trained, strict=True):
         mine.load_state_dict(theirs.state_dict())
     return network.eval()
@@ -167,8 +171,8 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
     agent = _agent(model, config, environment)
     save_policy(
         run.policy,
-        agent.network,
-        manifest_of(environment.batch.encoding, config.network, decisions),
+        policy_of(model, config, environment.batch.encoding),
+        manifest_of(environment.batch.encoding, config.network, config.value_network, decisions),
     )
     if callback.was_interrupted:
         return None
@@ -178,4 +182,5 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
 
 
 def _agent(model: MaskablePPO, config: TrainConfig, environment: RetinueVecEnv) -> PolicyAgent:
-    return PolicyAgent(policy_of(model, config.network), environment.batch.encoding, "learner")
+    encoding = environment.batch.encoding
+    return PolicyAgent(TorchModel(policy_of(model, config, encoding)), encoding, "learner")

@@ -1,0 +1,45 @@
+"""MaskablePPO's policy for the encoding ``candidates``, over the network of ``agents``."""
+
+import math
+from functools import partial
+from typing import Any, Final
+
+import torch
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from torch import nn
+
+from retinue.agents.network import CandidateNetwork
+
+FIRST_GAIN: Final = 0.01
+"""Of the policy's last layer: the first policy chooses nearly at random, so it tries everything."""
+
+
+class _Extractor(CandidateNetwork):
+    """The network under the names by which Stable-Baselines3 calls its parts."""
+
+    def forward_actor(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return logits float32 ``(n, k)``."""
+        return self.logits(observations)
+
+    def forward_critic(self, observations: torch.Tensor) -> torch.Tensor:
+        """Return values float32 ``(n,)``."""
+        values: torch.Tensor = self(observations)[1]
+        return values
+
+
+class CandidatePolicy(MaskableActorCriticPolicy):
+    """Scores candidates by one shared network; ``net_arch`` has its widths, ``pi`` and ``vf``."""
+
+    def _build(self, lr_schedule: Any) -> None:
+        """Make the network and its optimiser."""
+        widths: Any = self.net_arch
+        network = _Extractor(widths["pi"], widths["vf"]).to(self.device)
+        network.apply(partial(self.init_weights, gain=math.sqrt(2)))
+        network.policy.layers[-1].apply(partial(self.init_weights, gain=FIRST_GAIN))
+        network.worth.layers[-1].apply(partial(self.init_weights, gain=1.0))
+        self.mlp_extractor: Any = network
+        self.action_net, self.value_net = nn.Identity(), nn.Identity()  # type: ignore[assignment]
+        make_optimizer: Any = self.optimizer_class
+        self.optimizer = make_optimizer(
+            self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
+        )
