@@ -19,8 +19,16 @@ Decide = Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], np.ndarray[Any, 
 ``(n,)`` or ``(n, parts)``."""
 
 
-def choose_turns(view: View, encoding: Encoding, decide: Decide) -> np.ndarray[Any, np.dtype[Any]]:
+def choose_turns(
+    view: View, encoding: Encoding, decide: Decide, threads: int = 1
+) -> np.ndarray[Any, np.dtype[Any]]:
     """Ask ``decide`` for actions until every game of ``view`` has its turn.
+
+    Args:
+        view: the games.
+        encoding: of what is seen and chosen.
+        decide: chooses.
+        threads: of the kernels.
 
     Returns:
         ``TURN`` array ``(n,)``.
@@ -29,10 +37,10 @@ def choose_turns(view: View, encoding: Encoding, decide: Decide) -> np.ndarray[A
     memory = new_memory(encoding, view.games)
     observations, masks, actions = memory.learners_views(encoding)
     open_games = np.arange(count)
-    serve_games(memory, open_games, RESET, CONSIDER.address)
+    serve_games(memory, open_games, RESET, CONSIDER.address, threads)
     while open_games.size:
         chosen = decide(observations[open_games], masks[open_games])
         actions[open_games] = chosen.reshape(len(open_games), -1)
-        serve_games(memory, open_games, STEP, CONSIDER.address)
+        serve_games(memory, open_games, STEP, CONSIDER.address, threads)
         open_games = open_games[memory.slots["complete"][open_games] == 0]
     return memory.turns

@@ -61,6 +61,7 @@ def compare(
     most_blocks: int,
     seed: int = 0,
     threads: int | None = None,
+    at_once: int | None = None,
     on_progress: Progress,
 ) -> Comparison:
     """Play two agents against each other until the test is decided, or the user interrupts.
@@ -76,6 +77,8 @@ def compare(
         most_blocks: after so many it stays undecided.
         seed: of the first block's dice; the next block has the next.
         threads: of the kernels; by default all that Numba may use.
+        at_once: blocks between two looks at the test; by default many if kernels can call both
+            agents, few if one has to be asked.
         on_progress: is told how many blocks have been played, of how many at most.
 
     Raises:
@@ -86,7 +89,7 @@ def compare(
         raise ArenaError(f"seeds from {seed} on go beyond 2**{SEED_BITS} - 1, the largest")
     check_threads(threads)
     asked = one.compiled is None or other.compiled is None
-    at_once = ASKED_BLOCKS if asked else BLOCKS_AT_ONCE
+    at_once = at_once or (ASKED_BLOCKS if asked else BLOCKS_AT_ONCE)
     one_block = ((np.arange(SEATS) - np.arange(SEATS)[:, None]) % SEATS) // 2
     interrupted = False
     try:

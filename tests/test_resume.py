@@ -19,9 +19,16 @@ from retinue.envs.game.schema import SchemaError
 from retinue.evaluation.statistics import Estimate
 from retinue.training.callbacks import TrainingCallback
 from retinue.training.checkpoint import restore
-from retinue.training.config import TrainConfig, load_config
+from retinue.training.config import TrainConfig, load_config, ruleset_of
 from retinue.training.measure import MEASURING_SEED, Measurement, table_of
-from retinue.training.ppo import MATCH_SEED_SPACING, check_names, make_model, make_vec_env, train
+from retinue.training.ppo import (
+    MATCH_SEED_SPACING,
+    check_names,
+    make_league,
+    make_model,
+    make_vec_env,
+    train,
+)
 from retinue.training.run_folder import RunError, RunFolder
 from test_training import metrics, tiny, weights
 
@@ -135,7 +142,13 @@ def test_the_time_left_is_that_of_the_nearer_limit(monkeypatch: pytest.MonkeyPat
     def left(*changes: str) -> str:
         nothing: Any = None
         callback = TrainingCallback(
-            tiny(*changes), RunFolder(Path()), measure=nothing, capture=nothing, elapsed=60.0
+            tiny(*changes),
+            RunFolder(Path()),
+            measure=nothing,
+            capture=nothing,
+            renew=nothing,
+            clock=nothing,
+            elapsed=60.0,
         )
         callback._begun = time.perf_counter()
         callback._speed.rate = 10.0
@@ -187,8 +200,9 @@ def state(whole: tuple[RunFolder, Measurement]) -> dict[str, Any]:
 
 
 def put_back(config: TrainConfig, state: dict[str, Any]) -> None:
-    environment = make_vec_env(config)
-    restore(config, make_model(config, environment), environment, state)
+    league = make_league(config, ruleset_of(config))
+    environment = make_vec_env(config, league=league)
+    restore(config, make_model(config, environment), environment, league, state)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +215,7 @@ def put_back(config: TrainConfig, state: dict[str, Any]) -> None:
         ("mode=brawl", "mode is journey"),
         ("opponents=[racer]", "opponents"),
         ("reward.scale=100.0", "reward"),
+        ("league={latest: 0.5}", "league is None"),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(

@@ -23,6 +23,7 @@ from retinue.training.run_folder import RunError, RunFolder, free_folder
 
 TINY = (
     "encoding=turn",
+    "engine_threads=1",
     "opponents=[random, racer, racer]",
     "evaluation.against=[random, racer]",
     "value_network=[32]",
@@ -49,7 +50,7 @@ def weights(run: RunFolder) -> dict[str, torch.Tensor]:
 
 def metrics(run: RunFolder) -> list[dict[str, Any]]:
     lines = (run.path / "metrics.jsonl").read_text().splitlines()
-    return [{**json.loads(line), "seconds": 0} for line in lines]
+    return [{**json.loads(line), "seconds": 0, "time": 0} for line in lines]
 
 
 @pytest.mark.parametrize("encoding", ["steps", "turn"])
@@ -59,7 +60,7 @@ def test_a_run_leaves_everything_in_its_folder(tmp_path: Path, encoding: str) ->
     result = train(config, run)
     assert result is not None
     assert result.decisions == 1024
-    assert set(result.shares) == {"random", "racer"}
+    assert set(result.shares) == {"three random", "three racer"}
     assert load_config(run.path / "config.yaml") == config
     assert "retinue" in (run.path / "command.txt").read_text()
     assert json.loads((run.path / "versions.json").read_text())["torch"] == torch.__version__

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from stable_baselines3.common.callbacks import BaseCallback
 
+from retinue.training.clock import Clock
 from retinue.training.config import TrainConfig
 from retinue.training.measure import Measurement
 from retinue.training.run_folder import RunFolder
@@ -67,6 +68,8 @@ class TrainingCallback(BaseCallback):
         run: its folder.
         measure: measures the learner as it is now.
         capture: returns the state to be kept, given the seconds that the run has taken.
+        renew: renews the opponents; returns what there is to tell, if anything.
+        clock: of where the time goes.
         elapsed: seconds that earlier sessions of this run took.
         console: to draw on; standard error by default.
     """
@@ -78,6 +81,8 @@ class TrainingCallback(BaseCallback):
         *,
         measure: Callable[[], Measurement],
         capture: Callable[[float], dict[str, Any]],
+        renew: Callable[[], str],
+        clock: Clock,
         elapsed: float,
         console: Console | None = None,
     ) -> None:
@@ -87,6 +92,8 @@ class TrainingCallback(BaseCallback):
         self.was_interrupted = False
         self._measure = measure
         self._capture = capture
+        self._renew = renew
+        self._clock = clock
         self._elapsed_before = elapsed
         self._console = console or Console(stderr=True)
         self._state: dict[str, Any] = {}
@@ -161,6 +168,8 @@ class TrainingCallback(BaseCallback):
         self._say("Stopping; the last update is kept.")
 
     def _on_rollout_start(self) -> None:
+        if self.num_timesteps > self._last_decisions:
+            self._clock.end_of_update()
         paused = self._measure_if_due()
         decisions = self.num_timesteps - self._last_decisions
         self._last_decisions = self.num_timesteps
@@ -174,6 +183,13 @@ class TrainingCallback(BaseCallback):
         if time.perf_counter() - self._last_save > 60 * self.config.checkpoint_minutes:
             self._save()
         self._show()
+        self._clock.end_of_pause()
+        if told := self._renew():  # after the capture: a resumed run does it again
+            self._say(f"{self.num_timesteps:,} decisions. {told}.")
+        self._clock.end_of_renewal()
+
+    def _on_rollout_end(self) -> None:
+        self._clock.end_of_rollout()
 
     def _measure_if_due(self) -> float:
         """Measure the learner when it is time; return how many seconds that took."""
@@ -184,8 +200,15 @@ class TrainingCallback(BaseCallback):
         result = self._measure()
         self._measured = result.short()
         for name, share in result.shares.items():
-            self.logger.record(f"evaluation/first_share_vs_{name}", share.value)
-        self.run.add_metrics({**result.as_dict(), "seconds": round(self.elapsed, 1)})
+            for part in ("value", "low", "high"):
+                number = getattr(share, part)
+                self.logger.record(f"evaluation/first_share_vs_{name}/{part}", number)
+        shares = self._clock.shares()
+        for name, spent in shares.items():
+            self.logger.record(f"time/{name}", spent)
+        self.run.add_metrics(
+            {**result.as_dict(), "seconds": round(self.elapsed, 1), "time": shares}
+        )
         return time.perf_counter() - begun
 
     def _on_step(self) -> bool:

@@ -12,6 +12,7 @@ from retinue.envs.game.state import GAME, TURN
 from retinue.envs.kernels import OUTCOME, SLOT
 from retinue.envs.observation import OBSERVATION_VERSION
 from retinue.training.config import TrainConfig
+from retinue.training.league import League
 from retinue.training.run_folder import RunError
 from retinue.training.sb3_vec_env import RetinueVecEnv
 
@@ -30,13 +31,18 @@ def stamp(config: TrainConfig, environment: RetinueVecEnv) -> dict[str, Any]:
         "network": list(config.network),
         "value network": list(config.value_network),
         "opponents": list(config.opponents),
+        "league": None if config.league is None else config.league.model_dump(mode="json"),
         "reward": config.reward.model_dump(mode="json"),
         "memory layout": hashlib.sha256(layout.encode()).hexdigest()[:16],
     }
 
 
 def capture(
-    config: TrainConfig, model: MaskablePPO, environment: RetinueVecEnv, elapsed: float
+    config: TrainConfig,
+    model: MaskablePPO,
+    environment: RetinueVecEnv,
+    league: League,
+    elapsed: float,
 ) -> dict[str, Any]:
     """Return all that a run needs to go on exactly: learner, chance, matches, counters.
 
@@ -61,13 +67,18 @@ def capture(
         ],
         "returns": snapshot["returns"],
         "lengths": snapshot["lengths"],
+        "league": league.state(),
     }
 
 
 def restore(
-    config: TrainConfig, model: MaskablePPO, environment: RetinueVecEnv, state: dict[str, Any]
+    config: TrainConfig,
+    model: MaskablePPO,
+    environment: RetinueVecEnv,
+    league: League,
+    state: dict[str, Any],
 ) -> float:
-    """Put a learner and its environment back to where :func:`capture` took them.
+    """Put a learner, its environment and its opponents back to where :func:`capture` took them.
 
     Returns:
         The seconds that the run had taken.
@@ -81,6 +92,7 @@ def restore(
         if theirs != mine:
             raise RunError(f"the checkpoint's {name} is {theirs}, but the run's is {mine}")
     try:
+        league.restore(state["league"])
         return _put_back(model, environment, state)
     except Exception as error:  # whatever torch and NumPy make of damaged data
         reason = " ".join(f"{type(error).__name__}: {error}".split())

@@ -17,6 +17,10 @@ from retinue.envs.parallel import MAX_THREADS
 SHIPPED: Final = importlib.resources.files("retinue") / "configs" / "train"
 """Where the shipped configurations are, wherever the package is installed."""
 
+SPARE_PLACES: Final = 4
+"""Of a league, beside those of snapshots: for the latest copy of the learner, and for copies that
+nobody meets any more but whose matches still go on."""
+
 MAX_COLLECTED: Final = 1 << 24
 """Decisions between two updates, over all environments: all of them are kept in memory."""
 
@@ -55,11 +59,43 @@ class PPOConfig(StrictModel):
     max_gradient_norm: Positive
 
 
+class LeagueConfig(StrictModel):
+    """Copies of the learner among its opponents (``retinue.training.league``)."""
+
+    latest: Share = 0.0
+    """Share of the other seats that are taken by a copy of the learner as it is."""
+    snapshots: Share = 0.0
+    """The same by copies of its past that a test admitted. Scripted agents have what is left."""
+    most: Annotated[int, Field(ge=1, le=32)] = 8
+    """Snapshots that are kept; the easiest one goes."""
+    every: Decisions = 500_000
+    """Decisions between two tests of whether the learner is to become a snapshot."""
+    hardness: Annotated[FiniteFloat, Field(ge=0, le=100)] = 2.0
+    """How much harder snapshots are preferred; with 0 all are as likely."""
+    margin: Annotated[FiniteFloat, Field(gt=0, lt=0.5)] = 0.05
+    """Of the test, as of ``retinue compare``."""
+    error: Annotated[FiniteFloat, Field(gt=0, lt=0.5)] = 0.05
+    """The same."""
+    blocks: Whole = 150
+    """Blocks of a test at most; who is not found stronger by then is not admitted."""
+
+    @model_validator(mode="after")
+    def _leaves_something(self) -> "LeagueConfig":
+        if self.latest + self.snapshots > 1:
+            raise ValueError(
+                f"latest + snapshots = {self.latest + self.snapshots} must be at most 1"
+            )
+        return self
+
+
+LineUp = str | Annotated[tuple[str, ...], Field(min_length=3, max_length=3)]
+
+
 class EvaluationConfig(StrictModel):
     """How the policy is measured; a block is four matches with the same dice, one in each seat."""
 
-    against: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Agents; each is met in three copies."""
+    against: Annotated[tuple[LineUp, ...], Field(min_length=1)]
+    """An agent, of which three copies are met, or three agents."""
     every: Decisions
     """Decisions between two measurements during training."""
     blocks: Whole
@@ -78,6 +114,8 @@ class TrainConfig(StrictModel):
     opponents: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_OPPONENTS)]
     """Agents of the other three seats, each seat's drawn anew for each match; twice is twice as
     likely. The learner's own seat is drawn for each match too."""
+    league: LeagueConfig | None = None
+    """Copies of the learner among the opponents; without it there are none."""
     reward: RewardConfig
     seed: Annotated[int, Field(ge=0, lt=1 << 20)]
     """Below 2**20, so that the dice seeds of first matches, ``MATCH_SEED_SPACING`` = 2**32 apart,
@@ -97,6 +135,17 @@ class TrainConfig(StrictModel):
     """The same of the value."""
     ppo: PPOConfig
     evaluation: EvaluationConfig
+
+    @model_validator(mode="after")
+    def _seats_them_all(self) -> "TrainConfig":
+        if self.league is not None:
+            places = self.league.most + SPARE_PLACES
+            if len(self.opponents) + places > MAX_OPPONENTS:
+                raise ValueError(
+                    f"league.most: {self.league.most} snapshots and {SPARE_PLACES} more places "
+                    f"beside {len(self.opponents)} opponents are more than {MAX_OPPONENTS} agents"
+                )
+        return self
 
     @field_validator("engine_threads")
     @classmethod

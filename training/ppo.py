@@ -21,8 +21,10 @@ from retinue.envs.seating import ANY
 from retinue.training.callbacks import TrainingCallback
 from retinue.training.candidate_policy import CandidatePolicy
 from retinue.training.checkpoint import capture, restore
+from retinue.training.clock import Clock
 from retinue.training.config import TrainConfig, ruleset_of
-from retinue.training.measure import Measurement, Measurer
+from retinue.training.league import League
+from retinue.training.measure import Measurement, Measurer, agents_of
 from retinue.training.run_folder import RunError, RunFolder
 from retinue.training.sb3_vec_env import RetinueVecEnv
 
@@ -40,33 +42,56 @@ def check_names(config: TrainConfig) -> None:
         ValueError: one of them does not exist, or the rules are of another mode.
     """
     ruleset = ruleset_of(config)
-    for name in (*config.opponents, *config.evaluation.against):
+    for name in (*config.opponents, *agents_of(config.evaluation)):
         make_known_agent(name, ruleset)
 
 
-def make_vec_env(config: TrainConfig, ruleset: Ruleset | None = None) -> RetinueVecEnv:
+def make_league(config: TrainConfig, ruleset: Ruleset) -> League:
+    """Return the opponents of a configuration, with or without copies of the learner.
+
+    Raises:
+        ValueError: an opponent is unknown.
+    """
+    encoding = Encoding(config.encoding, ruleset, config.candidates)
+    return League(
+        config.league,
+        [make_known_agent(name, ruleset) for name in config.opponents],
+        encoding,
+        lambda: network_for(encoding, config.network, config.value_network),
+        config.engine_threads,
+    )
+
+
+def make_vec_env(
+    config: TrainConfig, ruleset: Ruleset | None = None, league: League | None = None
+) -> RetinueVecEnv:
     """Return the training environment of a configuration.
 
     Args:
         config: the configuration.
         ruleset: instead of the rules that it names.
+        league: the opponents, which will be told how matches end; by default a new one.
 
     Raises:
         ValueError: an opponent is unknown.
     """
     ruleset = ruleset or ruleset_of(config)
+    league = league or make_league(config, ruleset)
     batch = Batch(
         ruleset,
         config.environments,
         encoding=config.encoding,
         candidates=config.candidates,
         seats=ANY,
-        opponents=[make_known_agent(name, ruleset) for name in config.opponents],
+        opponents=league.agents,
         draw="each match",
         reward=Reward(config.reward.mode, config.reward.scale, config.reward.place_bonus),
         threads=config.engine_threads,
     )
-    return RetinueVecEnv(batch)
+    league.deal(batch)
+    environment = RetinueVecEnv(batch)
+    environment.on_ends = lambda ended: league.note(batch, ended)
+    return environment
 
 
 def make_model(config: TrainConfig, environment: VecEnv) -> MaskablePPO:
@@ -134,19 +159,32 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
         RunError: the checkpoint does not fit the run.
     """
     torch.set_num_threads(config.torch_threads)
-    environment = make_vec_env(config, run.ruleset())
+    ruleset = run.ruleset()
+    league = make_league(config, ruleset)
+    environment = make_vec_env(config, ruleset, league)
     model = make_model(config, environment)
-    measurer = Measurer(config, environment.batch.ruleset)
+    measurer = Measurer(config, ruleset)
+    encoding = environment.batch.encoding
+
+    def agent_now() -> PolicyAgent:
+        network = policy_of(model, config, encoding)
+        return PolicyAgent(TorchModel(network), encoding, "learner", threads=config.engine_threads)
+
     elapsed = 0.0
     if resume:
-        elapsed = restore(config, model, environment, run.load_checkpoint())
+        state = run.load_checkpoint()
+        elapsed = restore(config, model, environment, league, state)
         run.keep_metrics_until(model.num_timesteps)
     decisions = model.num_timesteps
     callback = TrainingCallback(
         config,
         run,
-        measure=lambda: measurer.during(_agent(model, config, environment), model.num_timesteps),
-        capture=lambda seconds: capture(config, model, environment, seconds),
+        measure=lambda: measurer.during(agent_now(), model.num_timesteps),
+        capture=lambda seconds: capture(config, model, environment, league, seconds),
+        renew=lambda: league.update(
+            policy_of(model, config, encoding), environment.batch, model.num_timesteps
+        ),
+        clock=Clock(environment, league),
         elapsed=elapsed,
     )
     if decisions < config.decisions:
@@ -168,19 +206,13 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
                     "reward.scale"
                 ) from error
         decisions = callback.decisions
-    agent = _agent(model, config, environment)
     save_policy(
         run.policy,
-        policy_of(model, config, environment.batch.encoding),
-        manifest_of(environment.batch.encoding, config.network, config.value_network, decisions),
+        policy_of(model, config, encoding),
+        manifest_of(encoding, config.network, config.value_network, decisions),
     )
     if callback.was_interrupted:
         return None
-    result = measurer.final(agent, decisions)
+    result = measurer.final(agent_now(), decisions)
     run.save_evaluation(result.as_dict())
     return result
-
-
-def _agent(model: MaskablePPO, config: TrainConfig, environment: RetinueVecEnv) -> PolicyAgent:
-    encoding = environment.batch.encoding
-    return PolicyAgent(TorchModel(policy_of(model, config, encoding)), encoding, "learner")

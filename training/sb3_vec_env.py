@@ -1,6 +1,7 @@
 """The batch engine as a Stable-Baselines3 ``VecEnv``: thousands of matches, no loop over them."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,11 @@ class RetinueVecEnv(VecEnv):
     has ``terminal_observation``, ``episode`` (reward ``r`` and length ``l``, as ``Monitor`` writes
     them), ``total`` and ``place`` of the learner's seat. Masks come from
     ``env_method("action_masks")``.
+
+    Attributes:
+        batch: the matches.
+        seconds: that steps took so far.
+        on_ends: is told which games, int64 ``(m,)``, have just ended, before they start anew.
 
     Args:
         batch: with one seat for the caller (a number or ``"any"``).
@@ -37,6 +43,8 @@ class RetinueVecEnv(VecEnv):
         self._returns = np.zeros(batch.num_games)
         self._lengths = np.zeros(batch.num_games, np.int64)
         self._is_started = False
+        self.seconds = 0.0
+        self.on_ends: Callable[[np.ndarray[Any, Any]], None] | None = None
         if seed is not None:
             self.seed(seed)
 
@@ -68,6 +76,7 @@ class RetinueVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, np.ndarray[Any, Any], np.ndarray[Any, Any], list[Any]]:
         """Play them; return observations, rewards float32 ``(n,)``, dones bool ``(n,)``, infos."""
+        begun = time.perf_counter()
         batch = self.batch
         ended = batch.step(self._actions)
         rewards = batch.rewards.astype(np.float32)
@@ -77,7 +86,9 @@ class RetinueVecEnv(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if ended:
             self._restart(np.flatnonzero(dones), infos)
-        return batch.observations.copy(), rewards, dones, infos
+        observations = batch.observations.copy()
+        self.seconds += time.perf_counter() - begun
+        return observations, rewards, dones, infos
 
     def _restart(self, indices: np.ndarray[Any, Any], infos: list[dict[str, Any]]) -> None:
         batch = self.batch
@@ -92,6 +103,8 @@ class RetinueVecEnv(VecEnv):
             }
         self._returns[indices] = 0
         self._lengths[indices] = 0
+        if self.on_ends is not None:
+            self.on_ends(indices)
         batch.start_next(indices)
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
