@@ -90,7 +90,7 @@ NO_METADATA: Final = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 @contextlib.contextmanager
-def _styled(**more: str) -> Iterator[None]:
+def styled(**more: str) -> Iterator[None]:
     """Hold the style, whatever a user's own settings are."""
     with style.context([STYLE, more], after_reset=True):
         yield
@@ -119,7 +119,7 @@ def _names(summary: TournamentSummary) -> list[str]:
     return [agent.name for agent in summary.agents]
 
 
-def _figure(name: str, width: float, height: float) -> tuple[Figure, Axes]:
+def new_figure(name: str, width: float, height: float) -> tuple[Figure, Axes]:
     """Return an empty figure; its name, in its label, keeps the ids in its SVG its own."""
     layout = ConstrainedLayoutEngine(w_pad=0.03, h_pad=0.03)
     figure = Figure(figsize=(width, height), layout=layout, label=name)
@@ -129,7 +129,7 @@ def _figure(name: str, width: float, height: float) -> tuple[Figure, Axes]:
 def _figure_of_rows(summary: TournamentSummary, name: str, extra: float) -> tuple[Figure, Axes]:
     """Return a figure with a row for each agent, the strongest on top."""
     count = len(summary.agents)
-    figure, axes = _figure(name, WIDTH, ROW * count + extra)
+    figure, axes = new_figure(name, WIDTH, ROW * count + extra)
     axes.set_ylim(count - 0.45, -0.55)
     axes.set_yticks(range(count), short_names(_names(summary)))
     axes.tick_params("y", length=0, pad=13)
@@ -146,11 +146,11 @@ def _figure_of_rows(summary: TournamentSummary, name: str, extra: float) -> tupl
         clip_on=False,
     )
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.xaxis.set_major_locator(_ticks())
+    axes.xaxis.set_major_locator(whole_ticks())
     return figure, axes
 
 
-def _ticks() -> MaxNLocator:
+def whole_ticks() -> MaxNLocator:
     return MaxNLocator(6, steps=[1, 2, 5, 10], integer=True)
 
 
@@ -175,7 +175,7 @@ def _number_at(axes: Axes, x: float, y: float, value: float, colour: Any) -> Non
 
 def ratings(summary: TournamentSummary) -> Figure:
     """Return the ratings with their 95% intervals."""
-    with _styled():
+    with styled():
         figure, axes = _figure_of_rows(summary, "ratings", 0.5)
         found = [agent.rating for agent in summary.agents]
         ends = np.array([(each.low, each.high) for each in found])
@@ -195,7 +195,7 @@ def ratings(summary: TournamentSummary) -> Figure:
 
 def places(summary: TournamentSummary) -> Figure:
     """Return how often each agent had each place."""
-    with _styled():
+    with styled():
         figure, axes = _figure_of_rows(summary, "places", 0.72)
         shares = 100 * np.array([agent.places for agent in summary.agents])
         starts = np.cumsum(shares, axis=1) - shares
@@ -212,7 +212,7 @@ def places(summary: TournamentSummary) -> Figure:
 
 def sources(summary: TournamentSummary) -> Figure:
     """Return where the points of each agent come from, and what blockades cost it."""
-    with _styled():
+    with styled():
         figure, axes = _figure_of_rows(summary, "sources", 0.9)
         rows = range(len(summary.agents))
         right = np.zeros(len(rows))
@@ -256,9 +256,9 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
 
 def rounds(summary: TournamentSummary) -> Figure:
     """Return the mean total of each agent after each round, named at the end of its line."""
-    with _styled():
+    with styled():
         height = max(3.0, 0.19 * len(summary.agents) + 0.6)
-        figure, axes = _figure("rounds", WIDTH, height)
+        figure, axes = new_figure("rounds", WIDTH, height)
         ends = [agent.rounds[-1] for agent in summary.agents]
         last = max(len(agent.rounds) for agent in summary.agents)
         low = min(0.0, *(min(agent.rounds) for agent in summary.agents))
@@ -287,8 +287,8 @@ def rounds(summary: TournamentSummary) -> Figure:
         axes.spines["left"].set_visible(False)
         axes.tick_params("y", length=0, labelcolor=QUIET, labelsize=SMALL)
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        axes.xaxis.set_major_locator(_ticks())
-        axes.yaxis.set_major_locator(_ticks())
+        axes.xaxis.set_major_locator(whole_ticks())
+        axes.yaxis.set_major_locator(whole_ticks())
         axes.set_xlabel("round")
         axes.set_ylabel("mean total")
     return figure
@@ -296,13 +296,13 @@ def rounds(summary: TournamentSummary) -> Figure:
 
 def head_to_head(summary: TournamentSummary) -> Figure:
     """Return how often the agent of each row came out ahead of that of each column."""
-    with _styled():
+    with styled():
         count = len(summary.agents)
         names = short_names(_names(summary))
         side = max(0.27, min(0.45, 2.6 / count))
         room = 0.5 + max(map(len, names)) * LETTER
         width = max(WIDTH, side * count + room)
-        figure, axes = _figure("head to head", width, side * count + 0.3)
+        figure, axes = new_figure("head to head", width, side * count + 0.3)
         for row, meetings in enumerate(summary.meetings):
             for column, meeting in enumerate(meetings):
                 colour: Any = GRID if row == column else "#f4f6f9"
@@ -334,7 +334,7 @@ def as_svg(figure: Figure) -> str:
     """
     buffer = io.StringIO()
     salt = f"retinue {figure.get_label()}"
-    with _styled(**{"svg.hashsalt": salt}), warnings.catch_warnings():
+    with styled(**{"svg.hashsalt": salt}), warnings.catch_warnings():
         # Only measured with Matplotlib's font: a browser has others.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(buffer, format="svg", metadata=NO_METADATA)

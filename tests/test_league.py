@@ -116,6 +116,7 @@ def test_results_are_noted_for_whoever_sat_there() -> None:
     league.note(batch, np.array([0, 2]))
     assert league._met[:3].tolist() == [2, 2, 2]
     assert league._beaten[:3].tolist() == [0.5, 1.5, 1.0]
+    assert league.results() == {"racer": 0.375, "random": 0.625, "spread": 0.5}
 
 
 def test_a_copy_keeps_its_place_until_its_matches_are_over(

@@ -147,6 +147,7 @@ def test_the_time_left_is_that_of_the_nearer_limit(monkeypatch: pytest.MonkeyPat
             measure=nothing,
             capture=nothing,
             renew=nothing,
+            league=nothing,
             clock=nothing,
             elapsed=60.0,
         )

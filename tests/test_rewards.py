@@ -168,6 +168,37 @@ def test_the_environment_pays_what_it_says(mode: str) -> None:
     np.testing.assert_allclose(paid, expected, rtol=0, atol=1e-9)
 
 
+@EVERY_MODE
+def test_a_place_bonus_is_paid_in_the_end_alone(mode: str) -> None:
+    """Beside the same matches without it: the same rewards but for the last ones."""
+    plain, more = (
+        Batch(JOURNEY, 12, encoding="turn", seats=1, opponents=[RACER, SPREAD], reward=reward)
+        for reward in (Reward(mode, 50.0), Reward(mode, 50.0, place_bonus=2.0))
+    )
+    for batch in (plain, more):
+        batch.reset(7)
+    places: set[int] = set()
+    ended = 0
+    while ended < 12:
+        actions = ask(SPREAD, plain)
+        ended += plain.step(actions)
+        more.step(actions)
+        over = plain.terminated.copy()
+        placed = plain.final_places[np.arange(12), plain.seats]
+        bonus = np.where(over, [2.0 * BY_PLACE.get(place, 0) for place in placed.tolist()], 0.0)
+        np.testing.assert_allclose(more.rewards, plain.rewards + bonus, rtol=0, atol=1e-9)
+        places |= {*placed[over].tolist()}
+        for batch in (plain, more):
+            batch.start_next(np.flatnonzero(over))
+    assert len(places) > 2
+
+
+@pytest.mark.parametrize("bonus", [-1, math.inf, math.nan, "2"])
+def test_a_place_bonus_that_cannot_be_is_refused(bonus: Any) -> None:
+    with pytest.raises(ValueError, match="place_bonus must be a number from 0 on"):
+        Reward("margin", place_bonus=bonus)
+
+
 # --- Places
 
 TURNS = {0: [0, 0, 0], 20: [1, 0, 0], 60: [6, 2, 0], 100: [6, 6, 1], 140: [6, 6, 6]}

@@ -15,6 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from retinue.training.clock import Clock
 from retinue.training.config import TrainConfig
+from retinue.training.league import League
 from retinue.training.measure import Measurement
 from retinue.training.run_folder import RunFolder
 
@@ -69,6 +70,7 @@ class TrainingCallback(BaseCallback):
         measure: measures the learner as it is now.
         capture: returns the state to be kept, given the seconds that the run has taken.
         renew: renews the opponents; returns what there is to tell, if anything.
+        league: the opponents.
         clock: of where the time goes.
         elapsed: seconds that earlier sessions of this run took.
         console: to draw on; standard error by default.
@@ -82,6 +84,7 @@ class TrainingCallback(BaseCallback):
         measure: Callable[[], Measurement],
         capture: Callable[[float], dict[str, Any]],
         renew: Callable[[], str],
+        league: League,
         clock: Clock,
         elapsed: float,
         console: Console | None = None,
@@ -93,7 +96,7 @@ class TrainingCallback(BaseCallback):
         self._measure = measure
         self._capture = capture
         self._renew = renew
-        self._clock = clock
+        self._league, self._clock = league, clock
         self._elapsed_before = elapsed
         self._console = console or Console(stderr=True)
         self._state: dict[str, Any] = {}
@@ -206,9 +209,11 @@ class TrainingCallback(BaseCallback):
         shares = self._clock.shares()
         for name, spent in shares.items():
             self.logger.record(f"time/{name}", spent)
-        self.run.add_metrics(
-            {**result.as_dict(), "seconds": round(self.elapsed, 1), "time": shares}
-        )
+        ahead = self._league.results()
+        for name, rate in ahead.items():
+            self.logger.record(f"league/ahead_of_{name}", rate)
+        beside = {"seconds": round(self.elapsed, 1), "time": shares, "ahead_of": ahead}
+        self.run.add_metrics({**result.as_dict(), **beside})
         return time.perf_counter() - begun
 
     def _on_step(self) -> bool:

@@ -133,6 +133,17 @@ class League:
         """In which share of matches the learner came in before each of the agents, float64."""
         return (self._beaten + PRIOR / 2) / (self._met + PRIOR)
 
+    def results(self) -> dict[str, float]:
+        """Return :attr:`rates` by name, of who has been met lately."""
+        names = {len(self.scripted) + self.latest: "the latest copy"} if self.places else {}
+        names |= {
+            len(self.scripted) + each.place: f"the snapshot of {each.decisions:,} decisions"
+            for each in self.snapshots
+        }
+        names |= {index: agent.name for index, agent in enumerate(self.scripted)}
+        met = {index: name for index, name in sorted(names.items()) if self._met[index] >= 1.0}
+        return {name: round(float(self.rates[index]), 3) for index, name in met.items()}
+
     def note(self, batch: Batch, ended: np.ndarray[Any, Any]) -> None:
         """Take the results of matches that ended, games ``ended`` of the learner's batch."""
         places = batch.final_places[ended]

@@ -184,6 +184,7 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
         renew=lambda: league.update(
             policy_of(model, config, encoding), environment.batch, model.num_timesteps
         ),
+        league=league,
         clock=Clock(environment, league),
         elapsed=elapsed,
     )

@@ -16,6 +16,8 @@ from retinue.envs.game.files import replacing, write_atomically
 from retinue.envs.game.ruleset import Ruleset, load_ruleset
 from retinue.training.config import TrainConfig, dump_config, load_config, ruleset_of
 
+METRICS_FILE: Final = "metrics.jsonl"
+
 _PACKAGES: Final = ("numpy", "numba", "torch", "gymnasium", "stable-baselines3", "sb3-contrib")
 
 
@@ -105,12 +107,12 @@ class RunFolder:
 
     def add_metrics(self, values: dict[str, Any]) -> None:
         """Append a line to ``metrics.jsonl``."""
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        with (self.path / METRICS_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(values) + "\n")
 
     def keep_metrics_until(self, decisions: int) -> None:
         """Drop metrics that came after the checkpoint that is resumed from."""
-        path = self.path / "metrics.jsonl"
+        path = self.path / METRICS_FILE
         if path.exists():
             lines = path.read_text(encoding="utf-8").splitlines()
             kept = [line for line in lines if json.loads(line)["decisions"] <= decisions]
