@@ -1,6 +1,7 @@
 """Training with sb3-contrib's MaskablePPO, unmodified, on the batch engine."""
 
 import contextlib
+from pathlib import Path
 from typing import Final
 
 import torch
@@ -170,6 +171,14 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
         network = policy_of(model, config, encoding)
         return PolicyAgent(TorchModel(network), encoding, "learner", threads=config.engine_threads)
 
+    def keep(folder: Path, decisions: int) -> None:
+        manifest = manifest_of(encoding, config.network, config.value_network, decisions)
+        save_policy(folder, policy_of(model, config, encoding), manifest)
+
+    def measure() -> Measurement:
+        keep(run.history / str(model.num_timesteps), model.num_timesteps)
+        return measurer.during(agent_now(), model.num_timesteps)
+
     elapsed = 0.0
     if resume:
         state = run.load_checkpoint()
@@ -179,7 +188,7 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
     callback = TrainingCallback(
         config,
         run,
-        measure=lambda: measurer.during(agent_now(), model.num_timesteps),
+        measure=measure,
         capture=lambda seconds: capture(config, model, environment, league, seconds),
         renew=lambda: league.update(
             policy_of(model, config, encoding), environment.batch, model.num_timesteps
@@ -207,11 +216,7 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
                     "reward.scale"
                 ) from error
         decisions = callback.decisions
-    save_policy(
-        run.policy,
-        policy_of(model, config, encoding),
-        manifest_of(encoding, config.network, config.value_network, decisions),
-    )
+    keep(run.policy, decisions)
     if callback.was_interrupted:
         return None
     result = measurer.final(agent_now(), decisions)

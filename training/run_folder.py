@@ -48,12 +48,14 @@ class RunFolder:
 
     ``config.yaml``, ``rules.yaml``, ``command.txt`` and ``versions.json`` say how it was made,
     ``metrics.jsonl`` and ``tensorboard/`` what happened, ``checkpoint.pt`` lets it go on,
-    ``policy/`` is what it learned and ``evaluation.json`` how strong that is.
+    ``policy/`` is what it learned and ``evaluation.json`` how strong that is;
+    ``history/DECISIONS/`` is what it had learned whenever it was measured before.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.policy = path / "policy"
+        self.history = path / "history"
         self.tensorboard = path / "tensorboard"
         self._rules = path / "rules.yaml"
         self._checkpoint = path / "checkpoint.pt"
