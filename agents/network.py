@@ -4,20 +4,17 @@ They need torch but no trainer, so a trained policy loads without Stable-Baselin
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import torch
-from pydantic import Field
 from torch import nn
 
+from retinue.agents import policy
 from retinue.envs.actions import Encoding
 from retinue.envs.facts import FACT_COUNT
 from retinue.envs.observation import EXTRA_AT
 
-Hidden: TypeAlias = Annotated[
-    tuple[Annotated[int, Field(ge=1, le=65_536)], ...], Field(min_length=1, max_length=32)
-]
-"""Widths of hidden layers, within what a machine can hold, for models of configurations."""
+Hidden: TypeAlias = policy.Hidden
 
 ABSENT: Final = -1e9
 """Logit of a row that holds no candidate: its probability is 0, and no number overflows."""
@@ -141,5 +138,5 @@ def _layers(inputs: int, widths: Sequence[int]) -> list[nn.Module]:
 
 def _split(observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the state's part of observations, and the candidates' rows."""
-    rows = observations[:, EXTRA_AT:].reshape(len(observations), -1, FACT_COUNT)
+    rows = observations[:, EXTRA_AT:].reshape(observations.shape[0], -1, FACT_COUNT)
     return observations[:, :EXTRA_AT], rows

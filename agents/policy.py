@@ -228,8 +228,7 @@ def load_policy(source: Path | str, ruleset: Ruleset) -> PolicyAgent:
         return artifact.load_artifact(path, ruleset, name=name)
     if not _is_path(str(source)) and not path.exists():
         raise PolicyError(
-            f"{name}: neither a folder nor a level of the zoo; "
-                f"{zoo.levels_in_words(ruleset.mode)}"
+            f"{name}: neither a folder nor a level of the zoo; {zoo.levels_in_words(ruleset.mode)}"
         )
     network, manifest = load_network(path, ruleset)
     return PolicyAgent(TorchModel(network), manifest.encoding_for(ruleset), name)
