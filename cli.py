@@ -28,6 +28,7 @@ from retinue.cli_common import (
     complain,
     show,
 )
+from retinue.cli_export import export, model_card
 from retinue.cli_measure import bench, bench_generator, cross_table
 from retinue.cli_tournament import calibrate, compare, tournament
 from retinue.cli_tune import tune
@@ -239,9 +240,14 @@ def rules(
 def agents() -> None:
     """List the agents that can be given a seat."""
     from retinue.agents.registry import agent_options, known_agents
+    from retinue.agents.zoo import residents
+    from retinue.evaluation.policy_report import zoo_table
     from retinue.evaluation.report import agents_table
 
     show(agents_table(known_agents(), agent_options()))
+    if found := residents():
+        print()
+        show(zoo_table(found))
 
 
 @app.command(
@@ -268,6 +274,7 @@ def train(
     ] = None,
 ) -> None:
     """Train a policy with PPO, measure it, and keep everything in a run folder."""
+    from retinue.agents.zoo import as_path
     from retinue.training.config import load_config
     from retinue.training.measure import table_of
     from retinue.training.ppo import check_names
@@ -291,9 +298,12 @@ def train(
         complain(f"interrupted; go on with: {again}")
         raise typer.Exit(INTERRUPTED)
     show(table_of(result))
-    print(printable(f"The policy is in {run.policy}; let it play: --agents policy:{run.path},..."))
+    agent = f"policy:{as_path(run.path)}"
+    print(printable(f"The policy is in {run.policy}; let it play: --agents {agent},..."))
 
 
+app.command(epilog="Example: retinue export runs/quick --out quick.onnx")(export)
+app.command(name="model-card", epilog="Example: retinue model-card quick.onnx")(model_card)
 app.command(
     epilog="Examples: retinue tune --mode brawl --out mine.yaml   |   "
     "retinue tune --rules my.yaml --start tactician --out mine.yaml"
@@ -332,19 +342,20 @@ def _refuse_unknown_name(config: Path) -> None:
 
 def _input_errors() -> tuple[type[Exception], ...]:
     """Return what bad input raises; anything else is a bug and keeps its traceback."""
+    from retinue.agents.policy import PolicyError
     from retinue.agents.registry import AgentError
     from retinue.envs.game.record import RecordError
     from retinue.envs.game.schema import SchemaError
     from retinue.envs.strategy_file import StrategyError
     from retinue.evaluation.arena import ArenaError
 
-    # Training is only loaded by `train` and `tune`.
+    # Training is only loaded by `train`, `export` and `tune`.
     training = sys.modules.get("retinue.training.run_folder")
     tuning = sys.modules.get("retinue.training.tune_config")
     run_errors = (training.RunError,) if training else ()
     tune_errors = (tuning.TuneError,) if tuning else ()
-    known = (AgentError, ArenaError, RecordError, SchemaError, StrategyError, OSError)
-    return (*known, *run_errors, *tune_errors)
+    known = (AgentError, ArenaError, PolicyError, RecordError, SchemaError, StrategyError)
+    return (*known, OSError, *run_errors, *tune_errors)
 
 
 _UsageError: Any = typer.BadParameter.__bases__[0]  # wherever this typer keeps click's

@@ -32,6 +32,7 @@ FORBIDDEN = {
 NOT_BELOW_THE_COMMAND = (
     "retinue.cli",
     "retinue.cli_common",
+    "retinue.cli_export",
     "retinue.cli_measure",
     "retinue.cli_tune",
 )

@@ -144,10 +144,14 @@ def test_every_folder_with_code_has_an_init() -> None:
 def test_wheel_holds_the_package_and_nothing_else(built: dict[str, Path], kind: str) -> None:
     with zipfile.ZipFile(built[kind]) as archive:
         names = archive.namelist()
-    data = {*ROOT.glob("configs/**/*.yaml"), *ROOT.glob("evaluation/templates/*")}
+    data = {
+        *ROOT.glob("configs/**/*.yaml"),
+        *ROOT.glob("evaluation/templates/*"),
+        *ROOT.glob("agents/zoo/*"),
+    }
     configs = {path.relative_to(ROOT).as_posix() for path in data}
     code = {path.as_posix() for path in code_files()}
-    assert CONFIG in configs
+    assert {CONFIG, "agents/zoo/README.md"} <= configs
     expected = {f"retinue/{name}" for name in code | configs | {"py.typed"}}
     assert {name for name in names if ".dist-info/" not in name} == expected
 
@@ -156,6 +160,7 @@ def test_sdist_can_be_built_and_read(built: dict[str, Path]) -> None:
     with tarfile.open(built["sdist"]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "README.md", "pyproject.toml", "py.typed", CONFIG} <= names
+    assert "agents/zoo/README.md" in names
     assert {path.as_posix() for path in code_files()} <= names
 
 

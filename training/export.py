@@ -42,7 +42,7 @@ class _Evaluation(StrictModel):
     against: dict[str, _Share]
 
 
-def export_run(folder: Path, out: Path) -> ArtifactManifest:
+def export_run(folder: Path, out: Path, decisions: int | None = None) -> ArtifactManifest:
     """Write the policy of a training run as an ONNX file, with a manifest and a card beside it.
 
     The file is checked against the policy on positions of played matches before it replaces
@@ -51,6 +51,8 @@ def export_run(folder: Path, out: Path) -> ArtifactManifest:
     Args:
         folder: of the run.
         out: the ONNX file.
+        decisions: which of the policies that the run kept along its way, by its decisions; by
+            default the last one, which alone was measured at length.
 
     Returns:
         The manifest.
@@ -68,9 +70,11 @@ def export_run(folder: Path, out: Path) -> ArtifactManifest:
         raise RunError(f"{folder}: no training run with a policy: there is no {', '.join(missing)}")
     run = RunFolder(folder)
     ruleset = run.ruleset()
-    network, policy = load_network(run.policy, ruleset)
+    network, policy = load_network(_policy_of(run, decisions), ruleset)
     encoding = policy.encoding_for(ruleset)
     origin = _origin(folder, policy)
+    if decisions is None:
+        origin["strength"] = _strength(folder / _EVALUATION, policy.decisions, origin["command"][0])
     content = to_onnx(network, encoding)
     manifest = build(
         ArtifactManifest,
@@ -80,6 +84,7 @@ def export_run(folder: Path, out: Path) -> ArtifactManifest:
             "version": 1,
             "observation_size": encoding.layout().size,
             "mask_size": encoding.mask_size,
+            "strength": [],
             **origin,
             "licence": "MIT",
             "sha256": digest_of(content),
@@ -102,8 +107,26 @@ def export_run(folder: Path, out: Path) -> ArtifactManifest:
     return manifest
 
 
+def _policy_of(run: RunFolder, decisions: int | None) -> Path:
+    """Return the folder of a policy of a run.
+
+    Raises:
+        RunError: it was not kept.
+    """
+    if decisions is None:
+        return run.policy
+    folder = run.history / str(decisions)
+    if not folder.exists():
+        kept = sorted(int(each.name) for each in run.history.glob("*") if each.name.isdecimal())
+        raise RunError(
+            f"{run.path}: kept no policy of {decisions} decisions; those kept: "
+            f"{', '.join(map(str, kept)) or 'none'}"
+        )
+    return folder
+
+
 def _origin(folder: Path, policy: Manifest) -> dict[str, Any]:
-    """Return what a run's folder says of how its policy was made and how strong it is."""
+    """Return what a run's folder says of how its policy was made."""
     configuration = read_yaml(folder / "config.yaml")
     for key in ("mode", "encoding"):
         if configuration.get(key) != getattr(policy, key):
@@ -118,7 +141,6 @@ def _origin(folder: Path, policy: Manifest) -> dict[str, Any]:
         "command": command,
         "configuration": configuration,
         "versions": _read_json(folder / "versions.json"),
-        "strength": _strength(folder / _EVALUATION, policy.decisions, command[0]),
     }
 
 
