@@ -28,7 +28,7 @@ from retinue.cli_common import (
     complain,
     show,
 )
-from retinue.cli_export import export, model_card
+from retinue.cli_export import curves, export, model_card
 from retinue.cli_measure import bench, bench_generator, cross_table
 from retinue.cli_tournament import calibrate, compare, tournament
 from retinue.cli_tune import tune
@@ -303,6 +303,7 @@ def train(
 
 
 app.command(epilog="Example: retinue export runs/quick --out quick.onnx")(export)
+app.command(epilog="Example: retinue curves runs/quick --out quick.svg")(curves)
 app.command(name="model-card", epilog="Example: retinue model-card quick.onnx")(model_card)
 app.command(
     epilog="Examples: retinue tune --mode brawl --out mine.yaml   |   "
@@ -349,7 +350,7 @@ def _input_errors() -> tuple[type[Exception], ...]:
     from retinue.envs.strategy_file import StrategyError
     from retinue.evaluation.arena import ArenaError
 
-    # Training is only loaded by `train`, `export` and `tune`.
+    # Training is only loaded by `train`, `curves`, `export` and `tune`.
     training = sys.modules.get("retinue.training.run_folder")
     tuning = sys.modules.get("retinue.training.tune_config")
     run_errors = (training.RunError,) if training else ()

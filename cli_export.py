@@ -38,3 +38,14 @@ def model_card(
     from retinue.evaluation.policy_report import write_card
 
     print(printable(f"{write_card(file)}: written"))
+
+
+def curves(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Training runs' folders.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The picture to write (.svg).")],
+) -> None:
+    """Draw how strong the learner was after how many decisions, for one run or several."""
+    from retinue.training.curves import save_curves
+
+    save_curves(runs, out)
+    print(printable(f"{out}: written"))
