@@ -89,10 +89,14 @@ class CandidateNetwork(nn.Module):
         self.policy = RowScorer(hidden)
         self.worth = RowScorer(value_hidden)
 
+    def score(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """Return logits float32 ``(n, k)`` of states ``(n, ...)`` and rows ``(n, k, ...)``."""
+        scores: torch.Tensor = self.policy(states, rows)
+        return scores
+
     def logits(self, observations: torch.Tensor) -> torch.Tensor:
         """Return logits float32 ``(n, k)``; those of absent candidates are meaningless."""
-        scores: torch.Tensor = self.policy(*_split(observations))
-        return scores
+        return self.score(*_split(observations))
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return logits and values.
@@ -104,7 +108,7 @@ class CandidateNetwork(nn.Module):
             logits float32 ``(n, k)`` and values float32 ``(n,)``, in rewards of training.
         """
         states, rows = _split(observations)
-        logits = self.policy(states, rows)
+        logits = self.score(states, rows)
         # A candidate has steps to go, or time left, or a margin: its row is never all zero.
         absent = (rows == 0).all(dim=2)
         shares = torch.softmax(logits.detach().masked_fill(absent, ABSENT), dim=1)

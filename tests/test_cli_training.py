@@ -17,6 +17,8 @@ TINY = [
     *("--set", "environments=16", "--set", "network=[16]", "--set", "ppo.rollout_steps=16"),
     *("--set", "ppo.batch_size=64", "--set", "ppo.epochs=1", "--set", "evaluation.every=4096"),
     *("--set", "evaluation.blocks=1", "--set", "evaluation.final_blocks=1"),
+    *("--set", "encoding=turn", "--set", "opponents=[racer]", "--set", "engine_threads=1"),
+    *("--set", "evaluation.against=[racer]"),
 ]
 
 
@@ -62,7 +64,8 @@ def test_ctrl_c_keeps_the_run_and_resume_ends_it(
         (["train", "nowhere.yaml"], "nowhere.yaml: No such file"),
         (
             ["train", "nowhere"],
-            "retinue: unknown configuration 'nowhere': use a .yaml file or one of: quick\n",
+            "retinue: unknown configuration 'nowhere': use a .yaml file or one of: brawl, journey, "
+            "quick\n",
         ),
         (["train", "folder"], "unknown configuration 'folder': use a .yaml file"),
         (["train", "folder/"], "unknown configuration 'folder': use a .yaml file"),

@@ -1,4 +1,4 @@
-"""The league: who is met, how often, and for how long; who is admitted; exact resuming."""
+"""The league: who is met, how often, for how long; who is admitted; resuming; sharpening."""
 
 from collections import Counter
 from pathlib import Path
@@ -13,9 +13,12 @@ from retinue.agents.network import network_for
 from retinue.agents.registry import make_agent
 from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
+from retinue.envs.facts import FACT_COUNT
 from retinue.envs.game.ruleset import load_ruleset
 from retinue.envs.game.schema import SchemaError
 from retinue.envs.kernels import MAX_OPPONENTS
+from retinue.envs.observation import EXTRA_AT
+from retinue.training.candidate_policy import Extractor
 from retinue.training.config import SPARE_PLACES, LeagueConfig, TrainConfig
 from retinue.training.league import League
 from retinue.training.ppo import train
@@ -230,3 +233,46 @@ def test_a_broken_off_league_goes_on_exactly(
         assert (one is None) == (other is None)
         for name in one or {}:
             torch.testing.assert_close(one[name], other[name], rtol=0, atol=0)
+
+
+# --- Temperature
+
+
+def test_a_policy_by_itself_is_as_sharp_as_the_learner_became() -> None:
+    """Logits and values, which weigh candidates by how likely they are."""
+    learner = Extractor([8], [8])
+    observations = torch.rand(5, EXTRA_AT + 6 * FACT_COUNT)
+    plain_logits, plain_values = learner.copy([8], [8])(observations)
+    learner.temperature = 0.05
+    sharp_logits, sharp_values = learner.copy([8], [8])(observations)
+    torch.testing.assert_close(sharp_logits, plain_logits / 0.05)
+    torch.testing.assert_close(learner(observations), (sharp_logits, sharp_values))
+    assert not torch.allclose(sharp_values, plain_values, atol=1e-4)
+
+
+def test_the_learner_is_sharpened_as_the_configuration_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny(
+        "encoding=candidates",
+        "candidates=4",
+        "ppo.temperature=1.0",
+        "ppo.final_temperature=0.5",
+        "evaluation.every=100000",
+        "evaluation.against=[random]",
+    )
+    seen: list[float] = []
+    act = Extractor.score
+
+    def score(self: Extractor, states: Any, rows: Any) -> Any:
+        seen.append(self.temperature)
+        return act(self, states, rows)
+
+    monkeypatch.setattr(Extractor, "score", score)
+    train(config, RunFolder.create(tmp_path / "run", config))
+    assert list(dict.fromkeys(seen)) == [1.0, 0.875, 0.75, 0.625]  # four rollouts and updates
+
+
+def test_other_encodings_have_no_temperature() -> None:
+    with pytest.raises(SchemaError, match=r"ppo\.temperature.* must be 1 with encoding turn"):
+        tiny("ppo.final_temperature=0.5")

@@ -315,7 +315,7 @@ def test_numbers_may_have_an_exponent(text: str, tmp_path: Path) -> None:
     assert load_config("quick", [f"ppo.learning_rate={text}"]).ppo.learning_rate == 0.001
     path = tmp_path / "mine.yaml"
     shipped = yaml.safe_dump(tiny().model_dump(mode="json"))
-    path.write_text(shipped.replace("learning_rate: 0.001", f"learning_rate: {text}"))
+    path.write_text(shipped.replace("learning_rate: 0.008", f"learning_rate: {text}"))
     assert load_config(path).ppo.learning_rate == 0.001
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 
+from retinue.envs.actions import ENCODINGS
 from retinue.evaluation.benchmark import Row
 from retinue.training.config import load_config
 from retinue.training.ppo import make_model, make_vec_env
@@ -42,7 +43,7 @@ def benchmark_training(mode: str, *, quick: bool = False) -> Iterator[Row]:
     """
     config = load_config("quick", [f"mode={mode}", *(["environments=32"] if quick else [])])
     torch.set_num_threads(config.torch_threads)
-    for encoding in ("steps", "turn"):
+    for encoding in ENCODINGS:
         chosen = config.model_copy(update={"encoding": encoding})
         real = make_vec_env(chosen)
         learners = [make_model(chosen, FreeVecEnv(real.batch, seed=0)), make_model(chosen, real)]

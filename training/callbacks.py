@@ -12,7 +12,9 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.utils import LinearSchedule
 
+from retinue.training.candidate_policy import CandidatePolicy
 from retinue.training.clock import Clock
 from retinue.training.config import TrainConfig
 from retinue.training.league import League
@@ -173,6 +175,7 @@ class TrainingCallback(BaseCallback):
     def _on_rollout_start(self) -> None:
         if self.num_timesteps > self._last_decisions:
             self._clock.end_of_update()
+        self._set_temperature()
         paused = self._measure_if_due()
         decisions = self.num_timesteps - self._last_decisions
         self._last_decisions = self.num_timesteps
@@ -190,6 +193,17 @@ class TrainingCallback(BaseCallback):
         if told := self._renew():  # after the capture: a resumed run does it again
             self._say(f"{self.num_timesteps:,} decisions. {told}.")
         self._clock.end_of_renewal()
+
+    def _set_temperature(self) -> None:
+        """Sharpen the learner's choices as far as it is due."""
+        policy = self.model.policy
+        if isinstance(policy, CandidatePolicy):
+            schedule = LinearSchedule(
+                self.config.ppo.temperature, self.config.ppo.final_temperature, 1.0
+            )
+            left = 1.0 - min(self.num_timesteps / self.config.decisions, 1.0)
+            policy.mlp_extractor.temperature = schedule(left)
+            self.logger.record("train/temperature", policy.mlp_extractor.temperature)
 
     def _on_rollout_end(self) -> None:
         self._clock.end_of_rollout()

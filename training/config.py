@@ -54,6 +54,10 @@ class PPOConfig(StrictModel):
     discount: Share
     gae_lambda: Share
     clip_range: Positive
+    temperature: Positive = 1.0
+    """Of the learner's choices, of ``candidates`` only: logits are divided by it."""
+    final_temperature: Positive = 1.0
+    """Reached on a straight line at the end of ``decisions``."""
     entropy_weight: Annotated[FiniteFloat, Field(ge=0)]
     value_weight: Annotated[FiniteFloat, Field(ge=0)]
     max_gradient_norm: Positive
@@ -135,6 +139,16 @@ class TrainConfig(StrictModel):
     """The same of the value."""
     ppo: PPOConfig
     evaluation: EvaluationConfig
+
+    @model_validator(mode="after")
+    def _has_temperature(self) -> "TrainConfig":
+        given = (self.ppo.temperature, self.ppo.final_temperature)
+        if given != (1.0, 1.0) and self.encoding != "candidates":
+            raise ValueError(
+                f"ppo.temperature, ppo.final_temperature: {given[0]}, {given[1]} must be 1 with "
+                f"encoding {self.encoding}; another one is for candidates only"
+            )
+        return self
 
     @model_validator(mode="after")
     def _seats_them_all(self) -> "TrainConfig":

@@ -11,7 +11,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 from torch import nn
 
-from retinue.agents.network import CandidateNetwork, Network, network_for
+from retinue.agents.network import Network, PolicyNetwork, network_for
 from retinue.agents.policy import PolicyAgent, TorchModel, manifest_of, save_policy
 from retinue.agents.registry import make_known_agent
 from retinue.envs.actions import Encoding
@@ -20,7 +20,7 @@ from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.rewards import Reward
 from retinue.envs.seating import ANY
 from retinue.training.callbacks import TrainingCallback
-from retinue.training.candidate_policy import CandidatePolicy
+from retinue.training.candidate_policy import CandidatePolicy, Extractor
 from retinue.training.checkpoint import capture, restore
 from retinue.training.clock import Clock
 from retinue.training.config import TrainConfig, ruleset_of
@@ -131,11 +131,11 @@ def has_diverged(model: MaskablePPO) -> bool:
 
 def policy_of(model: MaskablePPO, config: TrainConfig, encoding: Encoding) -> Network:
     """Return a copy of the acting part of a learner, by itself."""
-    network = network_for(encoding, config.network, config.value_network)
     policy = model.policy
-    if isinstance(network, CandidateNetwork):
-        network.load_state_dict(policy.mlp_extractor.state_dict())
-        return network.eval()
+    if isinstance(policy, CandidatePolicy):
+        extractor: Extractor = policy.mlp_extractor
+        return extractor.copy(config.network, config.value_network).eval()
+    network = PolicyNetwork(encoding.layout().size, config.network, encoding.mask_size)
     trained = [*policy.mlp_extractor.policy_net, policy.action_net]
     for mine, theirs in zip(network.layers, trained, strict=True):
         mine.load_state_dict(theirs.state_dict())
