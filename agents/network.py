@@ -9,12 +9,9 @@ from typing import Final, TypeAlias
 import torch
 from torch import nn
 
-from retinue.agents import policy
 from retinue.envs.actions import Encoding
 from retinue.envs.facts import FACT_COUNT
 from retinue.envs.observation import EXTRA_AT
-
-Hidden: TypeAlias = policy.Hidden
 
 ABSENT: Final = -1e9
 """Logit of a row that holds no candidate: its probability is 0, and no number overflows."""

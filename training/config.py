@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import yaml
 from pydantic import Field, FiniteFloat, field_validator, model_validator
 
-from retinue.agents.network import Hidden
+from retinue.agents.policy import Hidden
 from retinue.envs.actions import MAX_CANDIDATES
 from retinue.envs.game.ruleset import Ruleset, load_ruleset
 from retinue.envs.game.schema import SchemaError, StrictModel, build, parse_yaml, read_yaml

@@ -53,14 +53,17 @@ _NEVER_COMPILED = (
     "envs/last_moves.py",
     "envs/render*.py",
     "envs/seating.py",
+    "agents/artifact.py",
     "agents/loading.py",
     "agents/network.py",
+    "agents/onnx_export.py",
     "agents/options.py",
     "agents/policy.py",
     "agents/process.py",
     "agents/search.py",
     "agents/user.py",
     "agents/worker.py",
+    "agents/zoo.py",
 )
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
