@@ -151,6 +151,7 @@ def _figure_of_rows(summary: TournamentSummary, name: str, extra: float) -> tupl
 
 
 def whole_ticks() -> MaxNLocator:
+    """Return what puts at most six ticks on an axis, at whole numbers."""
     return MaxNLocator(6, steps=[1, 2, 5, 10], integer=True)
 
 

@@ -36,10 +36,19 @@ def test_a_curve_is_what_was_measured(tmp_path: Path) -> None:
     assert other.shares[1].tolist() == pytest.approx([0.3, 0.2, 0.9])
 
 
+def test_the_final_measurement_ends_it(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", {"a": [0.2, 0.4]})
+    final = {"decisions": 2_500_000, "against": {"a": {"value": 0.6, "low": 0.55, "high": 0.65}}}
+    (run / "evaluation.json").write_text(json.dumps(final))
+    (curve,) = read_curves(run)
+    assert curve.decisions.tolist() == [1.0, 2.0, 2.5]
+    assert curve.shares[-1].tolist() == [0.6, 0.55, 0.65]
+
+
 def test_each_line_up_has_a_colour_and_each_run_a_line(tmp_path: Path) -> None:
     runs = [run_with(tmp_path / name, {"a": [0.2, 0.4], "b": [0.5, 0.3]}) for name in "xy"]
     figure = draw_curves([curve for run in runs for curve in read_curves(run)])
-    lines = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 2][:4]
+    lines = figure.axes[0].lines[:4]
     colours = [line.get_color() for line in lines]
     assert colours[:2] == colours[2:]
     assert colours[0] != colours[1]

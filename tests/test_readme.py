@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SMALL = (
     *("environments=16", "decisions=512", "network=[16]", "ppo.rollout_steps=16"),
-    *("ppo.batch_size=64", "evaluation.every=512", "evaluation.blocks=1"),
+    *("ppo.batch_size=64", "evaluation.every=256", "evaluation.blocks=1"),
     "evaluation.final_blocks=1",
 )
 LESS = {
@@ -65,14 +65,22 @@ def test_the_commands_run_one_after_the_other(
     found = commands()
     assert {words[0] for words in found} == {
         *("bench", "compare", "cross-table", "play", "replay", "rules", "stats", "tournament"),
-        *("train", "tune"),
+        *("curves", "export", "train", "tune"),
     }
     for words in found:
         code = cli.main([*words, *LESS.get(words[0], [])])
         out, err = capsys.readouterr()
         assert (code, bool(out)) == (0, True), (words, err)
     made = {path.name for path in tmp_path.iterdir()}
-    assert made >= {"bench.json", "configs", "matches", "mine.yaml", "runs", "tables"}
+    assert made >= {
+        "bench.json",
+        "configs",
+        "matches",
+        "mine.onnx",
+        "mine.svg",
+        "mine.yaml",
+        "runs",
+    }
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {
         *("cross-table", "mine", "quick", "tournament")
     }

@@ -21,7 +21,7 @@ from retinue.evaluation.plots import (
     styled,
     whole_ticks,
 )
-from retinue.training.run_folder import METRICS_FILE, RunError
+from retinue.training.run_folder import EVALUATION_FILE, METRICS_FILE, RunError
 
 HEIGHT = 2.7
 """Inches."""
@@ -45,7 +45,7 @@ class Curve:
 
 
 def read_curves(run: Path) -> list[Curve]:
-    """Return the curves of a run, one for each line-up that it was measured against.
+    """Return the curves of a run, one for each line-up; the final measurement ends them.
 
     Raises:
         RunError: the folder holds no measurements, or they are damaged.
@@ -53,6 +53,9 @@ def read_curves(run: Path) -> list[Curve]:
     path = run / METRICS_FILE
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        final = run / EVALUATION_FILE
+        if final.exists():
+            lines.append(json.loads(final.read_text(encoding="utf-8")))
         curves = [
             Curve(
                 run.name,

@@ -17,6 +17,7 @@ from retinue.envs.game.ruleset import Ruleset, load_ruleset
 from retinue.training.config import TrainConfig, dump_config, load_config, ruleset_of
 
 METRICS_FILE: Final = "metrics.jsonl"
+EVALUATION_FILE: Final = "evaluation.json"
 
 _PACKAGES: Final = ("numpy", "numba", "torch", "gymnasium", "stable-baselines3", "sb3-contrib")
 
@@ -141,4 +142,4 @@ class RunFolder:
 
     def save_evaluation(self, table: dict[str, Any]) -> None:
         """Write the final measurement to ``evaluation.json``."""
-        write_atomically(self.path / "evaluation.json", json.dumps(table, indent=2) + "\n")
+        write_atomically(self.path / EVALUATION_FILE, json.dumps(table, indent=2) + "\n")
