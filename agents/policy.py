@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from retinue.envs.actions import MAX_CANDIDATES, Encoding
 from retinue.envs.chooser import choose_turns
@@ -46,6 +46,16 @@ class PolicyError(ValueError):
     """A trained policy that cannot be loaded or does not fit; says which and why."""
 
 
+class Returns(StrictModel):
+    """What training paid, and so the unit of a policy's values; as ``envs.rewards.Reward``."""
+
+    mode: Literal["score", "margin", "place"]
+    scale: Annotated[FiniteFloat, Field(gt=0)]
+    place_bonus: Annotated[FiniteFloat, Field(ge=0)]
+    discount: Annotated[FiniteFloat, Field(ge=0, le=1)]
+    """By which a reward counts less for each own decision that lies before it."""
+
+
 class Fit(StrictModel):
     """What any policy fits and where it comes from; each format says its name and version."""
 
@@ -59,6 +69,7 @@ class Fit(StrictModel):
     observation_version: int
     hidden: Hidden
     value_hidden: Hidden
+    returns: Returns
     decisions: Annotated[int, Field(ge=0)]
     """On how many decisions it was trained."""
 
@@ -131,15 +142,25 @@ class PolicyAgent:
         model: its logits.
         encoding: the one that it was trained with.
         name: in records and tables.
+        returns: what training paid, if that is known; a search needs it.
         threads: of the kernels that show it positions.
     """
 
     compiled = None
 
-    def __init__(self, model: Model, encoding: Encoding, name: str, *, threads: int = 1) -> None:
+    def __init__(
+        self,
+        model: Model,
+        encoding: Encoding,
+        name: str,
+        returns: Returns | None = None,
+        *,
+        threads: int = 1,
+    ) -> None:
         self.name = name
         self.model = model
         self.encoding = encoding
+        self.returns = returns
         self.threads = threads
 
     def choose(self, view: View, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[Any]]:
@@ -181,7 +202,11 @@ def masked_choice(
 
 
 def manifest_of(
-    encoding: Encoding, hidden: tuple[int, ...], value_hidden: tuple[int, ...], decisions: int
+    encoding: Encoding,
+    hidden: tuple[int, ...],
+    value_hidden: tuple[int, ...],
+    decisions: int,
+    returns: Returns,
 ) -> Manifest:
     """Return the manifest of a policy trained with ``encoding`` and its ruleset."""
     return Manifest(
@@ -194,6 +219,7 @@ def manifest_of(
         observation_version=OBSERVATION_VERSION,
         hidden=hidden,
         value_hidden=value_hidden,
+        returns=returns,
         decisions=decisions,
     )
 
@@ -223,15 +249,18 @@ def load_policy(source: Path | str, ruleset: Ruleset) -> PolicyAgent:
 
     name, path = f"policy:{source}", Path(source)
     if str(source) in zoo.LEVELS:
-        return artifact.load_artifact(zoo.zoo_path(str(source), ruleset.mode), ruleset, name=name)
+        path = zoo.zoo_path(str(source), ruleset.mode)
     if path.suffix == ONNX_SUFFIX:
-        return artifact.load_artifact(path, ruleset, name=name)
+        agent = artifact.load_artifact(path, ruleset, name=name)
+        agent.returns = artifact.read_artifact(path).returns
+        return agent
     if not _is_path(str(source)) and not path.exists():
         raise PolicyError(
             f"{name}: neither a folder nor a level of the zoo; {zoo.levels_in_words(ruleset.mode)}"
         )
     network, manifest = load_network(path, ruleset)
-    return PolicyAgent(TorchModel(network), manifest.encoding_for(ruleset), name)
+    encoding = manifest.encoding_for(ruleset)
+    return PolicyAgent(TorchModel(network), encoding, name, manifest.returns)
 
 
 def _is_path(source: str) -> bool:

@@ -252,11 +252,7 @@ _SEARCH_OPTIONS: Final = {
 def _make_search(options: dict[str, Any], ruleset: Ruleset) -> Agent:
     """Make a search over the policies of other agents."""
     base, opponents = options.pop("base"), options.pop("opponents")
-    if options["threads"] > MAX_THREADS:
-        raise AgentError(
-            f"agent search: option threads must be 0 to {MAX_THREADS} here, not "
-            f"{options['threads']}"
-        )
+    _check_threads("search", options["threads"])
     own = _policy_of("base", base, ruleset)
     others = own if opponents == _THE_BASE else _policy_of("opponents", opponents, ruleset)
     return SearchAgent("search", own, others, Settings(**options), ruleset)
@@ -276,14 +272,55 @@ def _policy_of(key: str, name: str, ruleset: Ruleset) -> Policy:
     return policy
 
 
+_POLICY_SEARCH_OPTIONS: Final = {
+    "rollouts": Option(int, 400, "rollouts for a turn, in all", low=0, high=MOST_ROLLOUTS),
+    **{key: _SEARCH_OPTIONS[key] for key in ("time", "depth", "top")},
+    "candidates": Option(
+        int, 16, "turns that the policy chooses from in rollouts", low=2, high=MAX_CANDIDATES
+    ),
+    "doubt": Option(float, 1.0, "standard errors by which a turn has to beat its own", low=0),
+    "threads": _SEARCH_OPTIONS["threads"],
+}
+
+
 def _make_policy(argument: str, ruleset: Ruleset) -> Agent:
-    """Load a trained policy; torch is only needed, and imported, for this."""
+    """Load a trained policy, and let it look ahead if that is asked for.
+
+    Torch is only needed, and imported, for this.
+    """
     from retinue.agents.policy import PolicyError, load_policy
 
+    folder, at, suffix = argument.rpartition("@")
     try:
-        return load_policy(argument, ruleset)
+        if not at or "/" in suffix:  # the folder's own @
+            return load_policy(argument, ruleset)
+        settings = _look_ahead(f"policy:{folder}", suffix)
+        from retinue.agents.policy_search import PolicySearchAgent
+
+        return PolicySearchAgent(f"policy:{argument}", load_policy(folder, ruleset), settings)
     except PolicyError as error:
         raise AgentError(str(error)) from error
+
+
+def _look_ahead(policy: str, suffix: str) -> Settings:
+    """Return how a policy looks ahead by what stands after its @."""
+    word, colon, text = suffix.partition(":")
+    name = f"{policy}@search"
+    if word != "search":
+        raise AgentError(f"agent {policy}@{suffix}: after the @ stands search, as in {name}")
+    try:
+        options = parse_options(name, text, _POLICY_SEARCH_OPTIONS, is_given=bool(colon))
+    except OptionError as error:
+        raise AgentError(str(error)) from None
+    _check_threads(name, options["threads"])
+    return Settings(**options)
+
+
+def _check_threads(agent: str, threads: int) -> None:
+    if threads > MAX_THREADS:
+        raise AgentError(
+            f"agent {agent}: option threads must be 0 to {MAX_THREADS} here, not {threads}"
+        )
 
 
 _register_compiled("random", choose_random, "chooses uniformly among what is legal")
@@ -297,7 +334,12 @@ register(
     "looks ahead: rollouts of a base agent's best turns",
     options=_SEARCH_OPTIONS,
 )
-register("policy", _make_policy, "a trained policy, from a training run's folder", "FOLDER")
+register(
+    "policy",
+    _make_policy,
+    "a trained policy, from a training run's folder; FOLDER@search:time=0.2 looks ahead with it",
+    "FOLDER",
+)
 register(
     "strategy",
     _make_own_strategy,

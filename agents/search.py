@@ -7,6 +7,7 @@ Another turn than the base's is taken only if it is clearly better.
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -102,11 +103,44 @@ class Comparison:
 
     def best(self, doubt: float) -> Any:
         """Return the turn of the best mean, or the first unless that one is better beyond doubt."""
+        if len(self.turns) == 1:
+            return self.turns[0]
         gains = self.scores - self.scores[0]
         means = gains.mean(axis=1)
         found = int(np.argmax(means))
         error = gains[found].std(ddof=1) / gains.shape[1] ** 0.5
         return self.turns[found if means[found] > doubt * error else 0]
+
+
+def halving(compared: Comparison, settings: Settings, began: float) -> Iterator[int]:
+    """Yield how many more rollouts of each turn are due, and drop the worse half of the turns.
+
+    Whoever asks for the next number has added the scores of the last one.
+
+    Args:
+        compared: the turns; of a single one no rollouts are due.
+        settings: how many rollouts, or how long.
+        began: by ``time.perf_counter``, from when on seconds count.
+    """
+    if len(compared.turns) < 2:
+        return
+    rounds = rounds_of(len(compared.turns))
+    for done in range(1, rounds + 1):
+        if settings.time:
+            moment = began + settings.time * done / rounds
+            yield LEAST
+            while time.perf_counter() < moment:
+                yield LEAST
+            if time.perf_counter() > began + settings.time:
+                return  # here a round takes longer than all of them may
+        else:
+            left = settings.rollouts // rounds // len(compared.turns)
+            while left:
+                count = min(left, max(1, AT_ONCE // len(compared.turns)))
+                yield count
+                left -= count
+        if done < rounds:
+            compared.drop_worse_half()
 
 
 class SearchAgent:
@@ -162,24 +196,9 @@ class SearchAgent:
         began = time.perf_counter()
         settings = self._settings
         compared = self._candidates(games, key)
-        if len(compared.turns) < 2:
-            return compared.turns[0]
-        rounds = rounds_of(len(compared.turns))
         cast = self._cast(int(games["seat"][0]))
-        for done in range(1, rounds + 1):
-            if settings.time:
-                moment = began + settings.time * done / rounds
-                self._play(games, key, cast, compared, LEAST)
-                while time.perf_counter() < moment:
-                    self._play(games, key, cast, compared, LEAST)
-            else:
-                left = settings.rollouts // rounds // len(compared.turns)
-                while left:
-                    count = min(left, max(1, AT_ONCE // len(compared.turns)))
-                    self._play(games, key, cast, compared, count)
-                    left -= count
-            if done < rounds:
-                compared.drop_worse_half()
+        for count in halving(compared, settings, began):
+            self._play(games, key, cast, compared, count)
         return compared.best(settings.doubt)
 
     def _candidates(self, games: Any, key: np.uint64) -> Comparison:

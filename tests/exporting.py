@@ -14,13 +14,14 @@ from positions import BRAWL, JOURNEY
 from retinue.agents.artifact import ArtifactManifest, digest_of, manifest_path
 from retinue.agents.network import Network, network_for
 from retinue.agents.onnx_export import to_onnx
-from retinue.agents.policy import PolicyAgent, TorchModel, manifest_of
+from retinue.agents.policy import PolicyAgent, Returns, TorchModel, manifest_of
 from retinue.envs.actions import Encoding
 from retinue.envs.game.ruleset import Ruleset
 
 RULES: Final = {"journey": JOURNEY, "brawl": BRAWL}
 HIDDEN: Final = (32, 16)
 VALUE_HIDDEN: Final = (16,)
+RETURNS: Final = Returns(mode="margin", scale=300.0, place_bonus=2.0, discount=0.98)
 
 
 def encoding_of(name: str, ruleset: Ruleset = JOURNEY, candidates: int = 16) -> Encoding:
@@ -48,7 +49,7 @@ def torch_agent(encoding: Encoding, hidden: tuple[int, ...] = HIDDEN) -> PolicyA
 
 def manifest_for(encoding: Encoding, content: bytes, **changes: Any) -> ArtifactManifest:
     """Return a manifest that fits a file, with some entries changed."""
-    fit = manifest_of(encoding, HIDDEN, VALUE_HIDDEN, 1234).model_dump(mode="json")
+    fit = manifest_of(encoding, HIDDEN, VALUE_HIDDEN, 1234, RETURNS).model_dump(mode="json")
     own = {
         "format": "retinue-artifact",
         "version": 1,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from exporting import content_of, encoding_of, manifest_for, network_of, put
+from exporting import RETURNS, content_of, encoding_of, manifest_for, network_of, put
 from positions import BRAWL, JOURNEY, changed
 from retinue import cli
 from retinue.agents import zoo
@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def save_run(folder: Path) -> None:
     """Leave the policy of a training run in a folder."""
-    save_policy(folder / "policy", network_of(TURN), manifest_of(TURN, (32, 16), (16,), 5))
+    save_policy(folder / "policy", network_of(TURN), manifest_of(TURN, (32, 16), (16,), 5, RETURNS))
 
 
 # --- What stands after `policy:`

@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 from torch import nn
 
 from retinue.agents.network import Network, PolicyNetwork, network_for
-from retinue.agents.policy import PolicyAgent, TorchModel, manifest_of, save_policy
+from retinue.agents.policy import PolicyAgent, Returns, TorchModel, manifest_of, save_policy
 from retinue.agents.registry import make_known_agent
 from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
@@ -172,7 +172,8 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
         return PolicyAgent(TorchModel(network), encoding, "learner", threads=config.engine_threads)
 
     def keep(folder: Path, decisions: int) -> None:
-        manifest = manifest_of(encoding, config.network, config.value_network, decisions)
+        returns = Returns(**config.reward.model_dump(), discount=config.ppo.discount)
+        manifest = manifest_of(encoding, config.network, config.value_network, decisions, returns)
         save_policy(folder, policy_of(model, config, encoding), manifest)
 
     def measure() -> Measurement:

@@ -59,6 +59,7 @@ _NEVER_COMPILED = (
     "agents/onnx_export.py",
     "agents/options.py",
     "agents/policy.py",
+    "agents/policy_search.py",
     "agents/process.py",
     "agents/search.py",
     "agents/user.py",
