@@ -16,6 +16,7 @@ from retinue.agents.policy import (
     ONNX_SUFFIX,
     Fit,
     Floats,
+    Lookahead,
     PolicyAgent,
     PolicyError,
     read_manifest,
@@ -93,6 +94,8 @@ class ArtifactManifest(Fit):
     versions: dict[str, str]
     """Of what trained it."""
     licence: Literal["MIT"]
+    lookahead: Lookahead | None = None
+    """How it looks ahead where it plays; None if it plays as the network says."""
     strength: tuple[Strength, ...]
     rating: Rating | None = None
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -129,17 +132,18 @@ class OnnxModel:
 
     def _check_computed(self, encoding: Encoding) -> None:
         """Let it look at nothing: what is declared need not be what comes out."""
-        try:
-            logits, values = self.evaluate(np.zeros((_PROBES, encoding.layout().size), np.float32))
-        except Exception as error:
-            raise PolicyError(f"the network cannot be evaluated: {_line(error)}") from error
-        wanted = {LOGITS: (_PROBES, encoding.mask_size), VALUES: (_PROBES,)}
-        for name, found in ((LOGITS, logits), (VALUES, values)):
-            if found is not None and found.shape != wanted[name]:
-                raise PolicyError(
-                    f"of {_PROBES} observations its {name} have shape {found.shape}; right would "
-                    f"be {wanted[name]}"
-                )
+        for each in {encoding, _smallest(encoding)}:
+            try:
+                logits, values = self.evaluate(np.zeros((_PROBES, each.layout().size), np.float32))
+            except Exception as error:
+                raise PolicyError(f"the network cannot be evaluated: {_line(error)}") from error
+            wanted = {LOGITS: (_PROBES, each.mask_size), VALUES: (_PROBES,)}
+            for name, found in ((LOGITS, logits), (VALUES, values)):
+                if found is not None and found.shape != wanted[name]:
+                    raise PolicyError(
+                        f"of {_PROBES} observations its {name} have shape {found.shape}; right "
+                        f"would be {wanted[name]}"
+                    )
 
 
 def manifest_path(path: Path) -> Path:
@@ -242,9 +246,15 @@ def _load(path: Path, beside: Path, ruleset: Ruleset, name: str, threads: int) -
                 f"{getattr(manifest, key)}"
             )
     try:
-        return PolicyAgent(OnnxModel(content, encoding, threads), encoding, name)
+        model = OnnxModel(content, encoding, threads)
     except PolicyError as error:
         raise PolicyError(f"{path}: {error}") from error
+    return PolicyAgent(model, encoding, name, manifest.returns, lookahead=manifest.lookahead)
+
+
+def _smallest(encoding: Encoding) -> Encoding:
+    """Return an encoding of the fewest candidates, which a network has to take as well."""
+    return Encoding(encoding.name, encoding.ruleset, 2) if encoding.is_candidates else encoding
 
 
 def _refuse_external_data(content: bytes) -> None:
@@ -299,8 +309,10 @@ def _check_declared(session: Any, encoding: Encoding) -> None:
     Raises:
         PolicyError: they differ.
     """
-    size = encoding.layout().size
-    outputs = {LOGITS: [encoding.mask_size], **({VALUES: []} if encoding.is_candidates else {})}
+    # Of candidates there may be any number: the size is open, and a text says so.
+    size: Any = "size" if encoding.is_candidates else encoding.layout().size
+    count: Any = "k" if encoding.is_candidates else encoding.mask_size
+    outputs = {LOGITS: [count], **({VALUES: []} if encoding.is_candidates else {})}
     for what, found, wanted in (
         ("input", session.get_inputs(), {INPUT: [size]}),
         ("output", session.get_outputs(), outputs),
@@ -312,12 +324,20 @@ def _check_declared(session: Any, encoding: Encoding) -> None:
             )
         for each in found:
             batch, *rest = each.shape or [0]
-            if each.type != _FLOATS or isinstance(batch, int) or rest != wanted[each.name]:
+            if each.type != _FLOATS or isinstance(batch, int) or not _fits(rest, wanted[each.name]):
                 right = ", ".join(map(str, ["n", *wanted[each.name]]))
                 raise PolicyError(
                     f"its {what} {each.name} is {each.type} of shape {each.shape}; right would be "
                     f"{_FLOATS} of shape [{right}] for any n"
                 )
+
+
+def _fits(shape: list[Any], wanted: list[Any]) -> bool:
+    """Tell whether declared sizes are those wanted; those that are open are texts."""
+    return len(shape) == len(wanted) and all(
+        isinstance(found, str) if isinstance(right, str) else found == right
+        for found, right in zip(shape, wanted, strict=True)
+    )
 
 
 def _line(error: Exception) -> str:

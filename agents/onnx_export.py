@@ -14,6 +14,8 @@ from retinue.agents.network import Network
 from retinue.agents.policy import EVEN, Floats, Model, PolicyError, masked_choice
 from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
+from retinue.envs.facts import FACT_COUNT
+from retinue.envs.observation import EXTRA_AT
 from retinue.envs.seating import ANY
 
 TOLERANCE: Final = 1e-4
@@ -36,8 +38,8 @@ Positions = tuple[Floats, Masks]
 def to_onnx(network: Network, encoding: Encoding) -> bytes:
     """Return a network as an ONNX file, weights included.
 
-    It takes any number of observations at once, of the one size of its encoding: so what the file
-    declares says whether it fits.
+    It takes any number of observations at once. They have the one size of its encoding, so that
+    what the file declares says whether it fits; those of ``candidates`` may have any number of rows.
     """
     names = [LOGITS, VALUES] if encoding.is_candidates else [LOGITS]
     example = torch.zeros(2, encoding.layout().size)  # of one only, it would be made for one
@@ -47,7 +49,7 @@ def to_onnx(network: Network, encoding: Encoding) -> bytes:
             (example,),
             input_names=[INPUT],
             output_names=names,
-            dynamic_shapes=({0: torch.export.Dim("n")},),
+            dynamic_shapes=(_dynamic(encoding),),
             external_data=False,
             dynamo=True,
             verbose=False,
@@ -59,6 +61,14 @@ def to_onnx(network: Network, encoding: Encoding) -> bytes:
         each.ClearField("metadata_props")
     content: bytes = model.SerializeToString(deterministic=True)
     return content
+
+
+def _dynamic(encoding: Encoding) -> dict[int, Any]:
+    """Return which sizes of observations are open, by dimension."""
+    sizes: dict[int, Any] = {0: torch.export.Dim("n")}
+    if encoding.is_candidates:
+        sizes[1] = FACT_COUNT * torch.export.Dim("k") + EXTRA_AT
+    return sizes
 
 
 @contextlib.contextmanager

@@ -56,6 +56,23 @@ class Returns(StrictModel):
     """By which a reward counts less for each own decision that lies before it."""
 
 
+class Lookahead(StrictModel):
+    """How an agent with a policy tries the turns that it likes best before it chooses.
+
+    Each is played out until the own next decision, the others taken to play as a scripted agent;
+    what that is worth, by the policy's value, decides.
+    """
+
+    top: Annotated[int, Field(ge=1, le=MAX_CANDIDATES)] = 4
+    """How many turns are tried; of a single one nothing is."""
+    rollouts: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Of each turn."""
+    candidates: Annotated[int, Field(ge=2, le=MAX_CANDIDATES)] = 8
+    """Turns that anybody chooses from in rollouts."""
+    opponents: Annotated[str, Field(min_length=1)] = "tactician"
+    """Whom the other seats are taken for: an agent that kernels can call."""
+
+
 class Fit(StrictModel):
     """What any policy fits and where it comes from; each format says its name and version."""
 
@@ -142,7 +159,8 @@ class PolicyAgent:
         model: its logits.
         encoding: the one that it was trained with.
         name: in records and tables.
-        returns: what training paid, if that is known; a search needs it.
+        returns: what training paid, if that is known; looking ahead needs it.
+        lookahead: how it is meant to look ahead, which whoever gives it a seat sees to.
         threads: of the kernels that show it positions.
     """
 
@@ -155,12 +173,14 @@ class PolicyAgent:
         name: str,
         returns: Returns | None = None,
         *,
+        lookahead: Lookahead | None = None,
         threads: int = 1,
     ) -> None:
         self.name = name
         self.model = model
         self.encoding = encoding
         self.returns = returns
+        self.lookahead = lookahead
         self.threads = threads
 
     def choose(self, view: View, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[Any]]:
@@ -251,9 +271,7 @@ def load_policy(source: Path | str, ruleset: Ruleset) -> PolicyAgent:
     if str(source) in zoo.LEVELS:
         path = zoo.zoo_path(str(source), ruleset.mode)
     if path.suffix == ONNX_SUFFIX:
-        agent = artifact.load_artifact(path, ruleset, name=name)
-        agent.returns = artifact.read_artifact(path).returns
-        return agent
+        return artifact.load_artifact(path, ruleset, name=name)
     if not _is_path(str(source)) and not path.exists():
         raise PolicyError(
             f"{name}: neither a folder nor a level of the zoo; {zoo.levels_in_words(ruleset.mode)}"

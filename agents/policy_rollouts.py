@@ -8,9 +8,12 @@ to which the searcher adds the policy's value of the position in which the rollo
 from typing import Any, Final
 
 import numpy as np
+from numba import prange
 
+from retinue.envs.actions import clear_turn
+from retinue.envs.game.dice import derive
 from retinue.envs.game.engine import LEGAL, play, roll
-from retinue.envs.game.jit import inner_jit, jit
+from retinue.envs.game.jit import call_at, inner_jit, jit, parallel_jit
 from retinue.envs.game.state import OVER, Record
 from retinue.envs.rewards import value
 
@@ -94,26 +97,76 @@ def _play_on(
     return 0
 
 
+@inner_jit
+def _play_and_reply(
+    game: Record,
+    turn: Record,
+    rollout: Record,
+    rules: Record,
+    terms: Record,
+    log: Record,
+    others: Any,
+) -> int:
+    """Play a turn, and what others answer if their policy is given; return 1 if one is illegal."""
+    illegal = _play_on(game, turn, rollout, rules, terms, log)
+    while others[0] and not illegal and game.phase != OVER and game.seat != rollout.seat:
+        clear_turn(turn)
+        key = derive(rollout.seed, int(game.turn))
+        call_at(others[0], (game, rules, key, turn, others[1]))
+        illegal = _play_on(game, turn, rollout, rules, terms, log)
+    return illegal
+
+
 @jit
 def play_on(
-    games: Any, turns: Any, rollouts: Any, indices: Any, rules: Any, terms: Any, log: Any
+    games: Any,
+    turns: Any,
+    rollouts: Any,
+    indices: Any,
+    rules: Any,
+    terms: Any,
+    log: Any,
+    others: Any,
 ) -> int:
     """Play the turns chosen in some rollouts, and roll for the next ones.
 
     Args:
         games: ``GAME`` ``(n,)``, rolls received.
-        turns: ``TURN`` ``(n,)``.
+        turns: ``TURN`` ``(n,)``; overwritten where others reply.
         rollouts: ``ROLLOUT`` ``(n,)``.
         indices: int64 ``(m,)``, which.
         rules: ``RULES`` ``(1,)``.
         terms: ``TERMS`` ``(1,)``.
         log: ``LOG`` ``(1,)``, switched off.
+        others: int64 ``(2,)``, the addresses of the policy that plays the seats that do not search,
+            up to the next decision of the one that does, and of its memory; 0 if none does.
 
     Returns:
-        How many of the turns were illegal; their games stay as they were.
+        In how many rollouts a turn was illegal; their games stay as they were before it.
     """
     illegal = 0
     for order in range(indices.shape[0]):
         at = indices[order]
-        illegal += _play_on(games[at], turns[at], rollouts[at], rules[0], terms[0], log[0])
+        own = games[at], turns[at], rollouts[at]
+        illegal += _play_and_reply(*own, rules[0], terms[0], log[0], others)
+    return illegal
+
+
+@parallel_jit
+def play_on_parallel(
+    games: Any,
+    turns: Any,
+    rollouts: Any,
+    indices: Any,
+    rules: Any,
+    terms: Any,
+    log: Any,
+    others: Any,
+) -> int:
+    """Do what :func:`play_on` does, on several threads."""
+    illegal = 0
+    for order in prange(indices.shape[0]):
+        at = indices[order]
+        own = games[at], turns[at], rollouts[at]
+        illegal += _play_and_reply(*own, rules[0], terms[0], log[0], others)
     return illegal

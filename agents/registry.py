@@ -12,7 +12,7 @@ from retinue.agents.base import Agent, CompiledAgent
 from retinue.agents.loading import is_path
 from retinue.agents.options import Option, OptionError, join_options, parse_options
 from retinue.agents.scripted import choose_racer, choose_random, choose_spread
-from retinue.agents.search import MOST_DEPTH, MOST_ROLLOUTS, SearchAgent, Settings
+from retinue.agents.search import MOST_DEPTH, MOST_ROLLOUTS, SearchAgent, Settings, quickened
 from retinue.agents.strategies import CANDIDATES, MOST_AT_RANDOM, make_strategy
 from retinue.envs.actions import MAX_CANDIDATES
 from retinue.envs.game.ruleset import Ruleset
@@ -253,67 +253,112 @@ def _make_search(options: dict[str, Any], ruleset: Ruleset) -> Agent:
     """Make a search over the policies of other agents."""
     base, opponents = options.pop("base"), options.pop("opponents")
     _check_threads("search", options["threads"])
-    own = _policy_of("base", base, ruleset)
-    others = own if opponents == _THE_BASE else _policy_of("opponents", opponents, ruleset)
+    own = _policy_of("search", "base", base, ruleset)
+    others = (
+        own if opponents == _THE_BASE else _policy_of("search", "opponents", opponents, ruleset)
+    )
     return SearchAgent("search", own, others, Settings(**options), ruleset)
 
 
-def _policy_of(key: str, name: str, ruleset: Ruleset) -> Policy:
-    """Return the policy of an agent that an option of a search names."""
+def _policy_of(agent: str, key: str, name: str, ruleset: Ruleset) -> Policy:
+    """Return the policy of an agent that an option of another names."""
     try:
         policy = make_known_agent(name, ruleset).compiled
     except AgentError as error:
-        raise AgentError(f"agent search: option {key}: {error}") from error
+        raise AgentError(f"agent {agent}: option {key}: {error}") from error
     if policy is None:
         raise AgentError(
-            f"agent search: option {key} must be an agent that kernels can call "
+            f"agent {agent}: option {key} must be an agent that kernels can call "
             f"(racer, tactician, a strategy), not {name!r}"
         )
     return policy
 
 
+_THE_POLICY: Final = "policy"
+"""The option ``opponents`` of a policy's search: they play as the policy does."""
+
 _POLICY_SEARCH_OPTIONS: Final = {
     "rollouts": Option(int, 400, "rollouts for a turn, in all", low=0, high=MOST_ROLLOUTS),
     **{key: _SEARCH_OPTIONS[key] for key in ("time", "depth", "top")},
-    "candidates": Option(
-        int, 16, "turns that the policy chooses from in rollouts", low=2, high=MAX_CANDIDATES
-    ),
+    "candidates": Option(int, 16, "turns chosen from in rollouts", low=2, high=MAX_CANDIDATES),
+    "opponents": Option(str, _THE_POLICY, "how it takes the other seats to play: an agent"),
     "doubt": Option(float, 1.0, "standard errors by which a turn has to beat its own", low=0),
     "threads": _SEARCH_OPTIONS["threads"],
 }
 
+_LOOKAHEAD_OPTIONS: Final = {
+    "top": Option(int, 4, "turns that it tries", low=1, high=MAX_CANDIDATES),
+    "rollouts": Option(int, 1, "rollouts of each", low=1, high=MOST_ROLLOUTS),
+    "candidates": Option(int, 8, "turns chosen from in rollouts", low=2, high=MAX_CANDIDATES),
+    "opponents": Option(str, "tactician", "how it takes the other seats to play: an agent"),
+}
+
+_LOOKING: Final = {"search": _POLICY_SEARCH_OPTIONS, "lookahead": _LOOKAHEAD_OPTIONS}
+"""What may stand after the @ of a policy, with its options."""
+
 
 def _make_policy(argument: str, ruleset: Ruleset) -> Agent:
-    """Load a trained policy, and let it look ahead if that is asked for.
+    """Load a trained policy, and let it look ahead if it is meant to or that is asked for.
 
     Torch is only needed, and imported, for this.
     """
     from retinue.agents.policy import PolicyError, load_policy
 
-    folder, at, suffix = argument.rpartition("@")
+    name, at, suffix = argument.rpartition("@")
+    if not at or "/" in suffix:  # the folder's own @
+        name, at = argument, ""
     try:
-        if not at or "/" in suffix:  # the folder's own @
-            return load_policy(argument, ruleset)
-        settings = _look_ahead(f"policy:{folder}", suffix)
-        from retinue.agents.policy_search import PolicySearchAgent
-
-        return PolicySearchAgent(f"policy:{argument}", load_policy(folder, ruleset), settings)
+        way, options = _looking(f"policy:{name}", suffix) if at else ("", {})
+        policy = load_policy(name, ruleset)
+        return _let_look(f"policy:{argument}", policy, way, options, ruleset)
     except PolicyError as error:
         raise AgentError(str(error)) from error
 
 
-def _look_ahead(policy: str, suffix: str) -> Settings:
+def _looking(policy: str, suffix: str) -> tuple[str, dict[str, Any]]:
     """Return how a policy looks ahead by what stands after its @."""
-    word, colon, text = suffix.partition(":")
-    name = f"{policy}@search"
-    if word != "search":
-        raise AgentError(f"agent {policy}@{suffix}: after the @ stands search, as in {name}")
+    way, colon, text = suffix.partition(":")
+    name = f"{policy}@{way}"
+    if way not in _LOOKING:
+        raise AgentError(
+            f"agent {name}: after the @ stands search or lookahead, as in {policy}@search"
+        )
     try:
-        options = parse_options(name, text, _POLICY_SEARCH_OPTIONS, is_given=bool(colon))
+        options = parse_options(name, text, _LOOKING[way], is_given=bool(colon))
     except OptionError as error:
         raise AgentError(str(error)) from None
-    _check_threads(name, options["threads"])
-    return Settings(**options)
+    _check_threads(name, options.get("threads", 0))
+    return way, options
+
+
+def _let_look(name: str, policy: Any, way: str, options: dict[str, Any], ruleset: Ruleset) -> Agent:
+    """Return a policy's agent: as it plays, or as it looks ahead.
+
+    Raises:
+        AgentError: nobody plays as its opponents should.
+        PolicyError: it cannot look ahead.
+    """
+    from retinue.agents.policy import Lookahead
+
+    if way == "search":
+        from retinue.agents.policy_search import PolicySearchAgent
+
+        rest = dict(options)
+        opponents = rest.pop("opponents")
+        settings = Settings(**rest)
+        others = None
+        if opponents != _THE_POLICY:
+            others = quickened(
+                _policy_of(name, "opponents", opponents, ruleset), settings.candidates
+            )
+        return PolicySearchAgent(name, policy, settings, others)
+    lookahead = Lookahead(**options) if way else policy.lookahead
+    if lookahead is None:
+        return policy  # type: ignore[no-any-return]
+    from retinue.agents.lookahead import LookaheadAgent
+
+    others = _policy_of(name, "opponents", lookahead.opponents, ruleset)
+    return LookaheadAgent(name, policy, lookahead, quickened(others, lookahead.candidates))
 
 
 def _check_threads(agent: str, threads: int) -> None:

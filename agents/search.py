@@ -164,8 +164,9 @@ class SearchAgent:
         self._settings = settings
         self._rules = np.array([ruleset.packed])
         self._guide = _guide(base, ruleset)
-        self._quick_guide = _quickened(self._guide, settings)
-        self._players = _quick(base, settings), _quick(opponents, settings)
+        self._quick_guide = _quickened(self._guide, settings.candidates)
+        count = settings.candidates
+        self._players = quickened(base, count), quickened(opponents, count)
 
     def __repr__(self) -> str:
         return f"SearchAgent({self.name!r}, {self._settings})"
@@ -255,15 +256,15 @@ def _guide(base: Policy, ruleset: Ruleset) -> Any:
     return strategy_memory(ruleset, guiding_weights(ruleset.mode), CANDIDATES)
 
 
-def _quickened(memory: Any, settings: Settings) -> Any:
-    """Return a ``STRATEGY`` ``(1,)`` that looks at no more turns than is set for rollouts."""
+def _quickened(memory: Any, candidates: int) -> Any:
+    """Return a ``STRATEGY`` ``(1,)`` that looks at no more turns than these."""
     quick = memory.copy()
-    quick["count"] = np.minimum(quick["count"], settings.candidates)
+    quick["count"] = np.minimum(quick["count"], candidates)
     return quick
 
 
-def _quick(policy: Policy, settings: Settings) -> Policy:
-    """Return a policy as it plays in rollouts."""
+def quickened(policy: Policy, candidates: int) -> Policy:
+    """Return a policy as it plays in rollouts: a strategy looks at no more turns than these."""
     if policy.memory is None or not _is_strategy(policy):
         return policy
-    return Policy(choose_by_weights, _quickened(policy.memory, settings), policy.ruleset)
+    return Policy(choose_by_weights, _quickened(policy.memory, candidates), policy.ruleset)
