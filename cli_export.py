@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from retinue.cli_common import choose_ruleset
 from retinue.evaluation.text import printable
 
 
@@ -16,17 +17,67 @@ def export(
         int | None,
         typer.Option(min=1, help="Of a policy in the run's history; by default the last one."),
     ] = None,
+    lookahead: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OPTIONS",
+            help="Let it try turns before it chooses where it plays, e.g. top=4,rollouts=1.",
+        ),
+    ] = None,
 ) -> None:
     """Write a trained policy as one ONNX file, checked against it, with a manifest and a card."""
     from retinue.agents.onnx_export import CHECKED
     from retinue.training.export import export_run
 
-    manifest = export_run(run, out, decisions)
+    manifest = export_run(run, out, decisions, lookahead)
     agent = shlex.quote(f"policy:{out}")
     print(
         printable(
             f"{out}: {out.stat().st_size:,} bytes; plays as the policy does in {CHECKED:,} "
             f"positions. Let it play: --mode {manifest.mode} --agents {agent},..."
+        )
+    )
+
+
+def measure(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ONNX file of a policy.")],
+    against: Annotated[str, typer.Option(metavar="AGENT", help="Who has the other three seats.")],
+    matches: Annotated[
+        int, typer.Option(min=8, help="How many, in blocks of four with the same dice.")
+    ] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first block's dice.")] = 0,
+    rules: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The rules it plays under, if not its mode's own."),
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="By default all cores.")] = None,
+) -> None:
+    """Measure a policy in a file against three of an agent, and note it in manifest and card."""
+    from retinue.agents.artifact import read_artifact
+    from retinue.envs.game.board import SEATS
+    from retinue.evaluation.policy_strength import measure_strength
+    from retinue.evaluation.progress import progress_bar
+
+    ruleset = choose_ruleset(read_artifact(file).mode, rules)
+    blocks = matches // SEATS
+    words = ["retinue", "measure", str(file), "--against", against]
+    words += ["--matches", str(blocks * SEATS), "--seed", str(seed)]
+    words += [] if rules is None else ["--rules", str(rules)]
+    with progress_bar("matches") as on_progress:
+        found = measure_strength(
+            file,
+            against,
+            ruleset,
+            blocks,
+            seed,
+            shlex.join(words),
+            threads=threads,
+            on_progress=on_progress,
+        )
+    print(
+        printable(
+            f"{file}: first in {found.share:.1%} ({found.low:.1%} to {found.high:.1%}) of "
+            f"{found.matches:,} matches against {found.against}; par is 25%"
         )
     )
 

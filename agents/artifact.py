@@ -166,6 +166,11 @@ def read_artifact(path: Path) -> ArtifactManifest:
     return read_manifest(manifest_path(path), ArtifactManifest, f"the manifest of {path.name}")
 
 
+def as_text(manifest: ArtifactManifest) -> str:
+    """Return a manifest as the text of its file."""
+    return manifest.model_dump_json(indent=2) + "\n"
+
+
 def digest_of(content: bytes) -> str:
     """Return the digest by which a manifest knows its file."""
     return hashlib.sha256(content).hexdigest()
@@ -218,7 +223,7 @@ def write_artifact(
         )
     with replacing(path) as file, replacing(manifest_path(path)) as beside:
         file.write_bytes(content)
-        beside.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
+        beside.write_text(as_text(manifest), encoding="utf-8", newline="\n")
         try:
             check(_load(file, beside, ruleset, path.name, THREADS))
         except PolicyError as error:

@@ -53,21 +53,34 @@ class LookaheadAgent:
         if not len(view.games):
             return np.zeros(0, TURN)
         logits, masks, offers = self._playouts.look(view.games)
-        favourites = self._favourites(logits, masks)
-        tried = np.take_along_axis(masks, favourites, axis=1)
+        favourites, tried = self._favourites(logits, masks)
         tried[tried.sum(axis=1) < 2] = False  # a single one needs no trial
         worths = np.full(tried.shape, -np.inf)
         if tried.any():
             worths[tried] = self._try(view, offers, favourites, tried)
         games = np.arange(len(view.games))
-        return turns_of(offers, games, favourites[games, worths.argmax(axis=1)])
+        turns: np.ndarray[Any, np.dtype[Any]] = turns_of(
+            offers, games, favourites[games, worths.argmax(axis=1)]
+        )
+        return turns
 
-    def _favourites(self, logits: Floats, masks: Any) -> Any:
-        """Return the candidates that the policy likes best, int64 ``(n, top)``, the best first."""
+    def _favourites(self, logits: Floats, masks: Any) -> tuple[Any, Any]:
+        """Return the candidates that the policy likes best, and which of them there are.
+
+        Of those that it likes the same, which are the same turn for other Guards of a stack, only
+        the first counts.
+
+        Returns:
+            int64 ``(n, top)``, the best first, and bool ``(n, top)``.
+        """
         legal = np.where(masks, logits, -np.inf)
         behind = np.floor((legal.max(axis=1, keepdims=True) - legal) / EVEN)
-        top = min(self._settings.top, masks.shape[1])
-        return np.argsort(behind, axis=1, kind="stable")[:, :top]
+        order = np.argsort(behind, axis=1, kind="stable")
+        behind = np.take_along_axis(behind, order, axis=1)
+        behind[:, 1:][behind[:, 1:] == behind[:, :-1]] = np.inf
+        first = np.argsort(behind, axis=1, kind="stable")[:, : self._settings.top]
+        found = np.isfinite(np.take_along_axis(behind, first, axis=1))
+        return np.take_along_axis(order, first, axis=1), found
 
     def _try(self, view: View, offers: Any, favourites: Any, tried: Any) -> Any:
         """Return what the turns that are tried are worth, float64, in the order of ``tried``."""

@@ -39,7 +39,7 @@ def to_onnx(network: Network, encoding: Encoding) -> bytes:
     """Return a network as an ONNX file, weights included.
 
     It takes any number of observations at once. They have the one size of its encoding, so that
-    what the file declares says whether it fits; those of ``candidates`` may have any number of rows.
+    what the file declares says whether it fits; of ``candidates`` they may have any number of rows.
     """
     names = [LOGITS, VALUES] if encoding.is_candidates else [LOGITS]
     example = torch.zeros(2, encoding.layout().size)  # of one only, it would be made for one

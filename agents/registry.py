@@ -331,6 +331,24 @@ def _looking(policy: str, suffix: str) -> tuple[str, dict[str, Any]]:
     return way, options
 
 
+def lookahead_of(text: str, ruleset: Ruleset) -> dict[str, Any]:
+    """Return how a policy looks ahead, for :class:`~retinue.agents.policy.Lookahead`.
+
+    Args:
+        text: options, as after ``@lookahead:``; may be empty.
+        ruleset: the rules.
+
+    Raises:
+        AgentError: there are no such options, or nobody plays as its opponents should.
+    """
+    try:
+        options = parse_options("lookahead", text, _LOOKAHEAD_OPTIONS, is_given=bool(text))
+    except OptionError as error:
+        raise AgentError(str(error)) from None
+    _policy_of("lookahead", "opponents", options["opponents"], ruleset)
+    return options
+
+
 def _let_look(name: str, policy: Any, way: str, options: dict[str, Any], ruleset: Ruleset) -> Agent:
     """Return a policy's agent: as it plays, or as it looks ahead.
 

@@ -16,7 +16,9 @@ from retinue.agents.network import Network, network_for
 from retinue.agents.onnx_export import to_onnx
 from retinue.agents.policy import PolicyAgent, Returns, TorchModel, manifest_of
 from retinue.envs.actions import Encoding
+from retinue.envs.facts import FACT_COUNT
 from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.observation import EXTRA_AT
 
 RULES: Final = {"journey": JOURNEY, "brawl": BRAWL}
 HIDDEN: Final = (32, 16)
@@ -85,11 +87,19 @@ def by_hand(encoding: Encoding, **changes: Any) -> onnx.ModelProto:
     given, logits = changes.get("input", "observations"), changes.get("logits", "logits")
     kind = changes.get("type", TensorProto.FLOAT)
     batch = changes.get("batch", "n")
-    size = changes.get("size", encoding.layout().size)
-    mask = changes.get("mask", encoding.mask_size)
-    weights = np.zeros((size, mask), helper.tensor_dtype_to_np_dtype(kind))
+    size = changes.get("size", "size" if encoding.is_candidates else encoding.layout().size)
+    mask = changes.get("mask", "k" if encoding.is_candidates else encoding.mask_size)
     outputs = [helper.make_tensor_value_info(logits, kind, changes.get("declared", [batch, mask]))]
-    nodes = [helper.make_node("MatMul", [given, "weights"], [logits])]
+    if encoding.is_candidates:  # as many logits as there are rows of facts
+        weights = np.zeros(FACT_COUNT, np.float32)
+        nodes = [
+            helper.make_node("Slice", [given, "from", "to", "axis"], ["facts"]),
+            helper.make_node("Reshape", ["facts", "rows"], ["table"]),
+            helper.make_node("MatMul", ["table", "weights"], [logits]),
+        ]
+    else:
+        weights = np.zeros((size, mask), helper.tensor_dtype_to_np_dtype(kind))
+        nodes = [helper.make_node("MatMul", [given, "weights"], [logits])]
     if encoding.is_candidates or changes.get("extra"):
         nodes.append(helper.make_node("ReduceSum", [logits, "axis"], ["values"], keepdims=0))
     if changes.get("extra", encoding.is_candidates):
@@ -102,6 +112,9 @@ def by_hand(encoding: Encoding, **changes: Any) -> onnx.ModelProto:
         [
             numpy_helper.from_array(weights, "weights"),
             numpy_helper.from_array(np.array([1]), "axis"),
+            numpy_helper.from_array(np.array([EXTRA_AT]), "from"),
+            numpy_helper.from_array(np.array([1 << 30]), "to"),
+            numpy_helper.from_array(np.array([0, -1, FACT_COUNT]), "rows"),
         ],
     )
     opset = [helper.make_opsetid("", 20), helper.make_opsetid("elsewhere", 1)]

@@ -211,6 +211,16 @@ RIGHT = "right would be tensor(float) of shape"
             f"its output logits is tensor(float) of shape ['n', 7]; {RIGHT}",
         ),
         (TURN, by_hand(TURN, declared=[]), "its output logits is tensor(float) of shape []; right"),
+        (
+            CANDIDATES,
+            by_hand(CANDIDATES, size=1049),
+            f"observations is tensor(float) of shape ['n', 1049]; {RIGHT} [n, size] for any n",
+        ),
+        (
+            CANDIDATES,
+            by_hand(CANDIDATES, mask=16),
+            f"its output logits is tensor(float) of shape ['n', 16]; {RIGHT} [n, k] for any n",
+        ),
     ],
 )
 def test_a_network_that_does_not_fit(

@@ -8,7 +8,6 @@ import copy
 import pickle
 import random
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,11 @@ import numpy as np
 import pytest
 import torch
 
+from formulas import MARGIN, RACING, Formula, choose, played, scores, some_games, value_of
 from playing import considered
 from positions import BRAWL, JOURNEY, changed
-from proposing import late_position, played_positions
-from retinue.agents import policy_search
+from proposing import late_position
+from retinue.agents import playouts
 from retinue.agents.network import CandidateNetwork, network_for
 from retinue.agents.policy import (
     Model,
@@ -40,49 +40,18 @@ from retinue.envs.actions import Encoding
 from retinue.envs.facts import FACT_COUNT, FACT_NAMES
 from retinue.envs.game import engine, jit
 from retinue.envs.game.dice import derive
-from retinue.envs.game.events import SILENT
 from retinue.envs.game.ruleset import MODES, Ruleset
 from retinue.envs.game.state import GAME, OVER, TURN, Record, totals
-from retinue.envs.observation import EXTRA_AT
 from retinue.envs.opponents import View
 from retinue.envs.parallel import MAX_THREADS
 from retinue.evaluation.arena import play_matches
 
 BOTH = pytest.mark.parametrize("ruleset", [JOURNEY, BRAWL], ids=MODES)
 SMALL = Settings(48, 0.0, depth=1, top=3, candidates=6, doubt=0.0, threads=1)
-MARGIN = Returns(mode="margin", scale=300.0, place_bonus=2.0, discount=0.9)
 pytestmark = pytest.mark.skipif(not jit.ENABLED, reason="plays many matches ahead")
 
 
-class Formula:
-    """A policy that is a formula: likes some facts of a turn, and values some of what it sees.
-
-    Args:
-        likes: weights of facts, by name.
-        value: of the state's part of observations, ``(n, EXTRA_AT)``.
-    """
-
-    def __init__(self, likes: dict[str, float], value: Callable[[Any], Any] | None = None) -> None:
-        self.weights = np.zeros(FACT_COUNT, np.float32)
-        for name, weight in likes.items():
-            self.weights[FACT_NAMES.index(name)] = weight
-        self.value = value or (lambda states: np.zeros(len(states), np.float32))
-        self.asked: list[int] = []
-
-    def evaluate(self, observations: Any) -> tuple[Any, Any]:
-        """Return logits and values."""
-        self.asked.append(len(observations))
-        rows = observations[:, EXTRA_AT:].reshape(len(observations), -1, FACT_COUNT)
-        return rows @ self.weights, self.value(observations[:, :EXTRA_AT])
-
-
-RACING = {"progression": 3.0, "margin": 2.0, "exposed": -1.0}
 CERTAIN = dict(zip(FACT_NAMES, 1e6 * np.random.default_rng(0).random(FACT_COUNT), strict=True))
-
-
-def scores(states: Any) -> Any:
-    """Value a position by what it looks like, all of it."""
-    return np.sin(states @ np.arange(EXTRA_AT))
 
 
 def searching(
@@ -97,11 +66,6 @@ def searching(
     return PolicySearchAgent("policy:it@search", policy, replace(SMALL, **changes))
 
 
-def some_games(ruleset: Ruleset, count: int) -> Any:
-    """Return positions, rolls received, ``GAME`` ``(count,)``."""
-    return np.array([game for game, _ in played_positions(ruleset)[:count]], GAME)
-
-
 def close_finishes(count: int) -> Any:
     """Return last decisions of matches in Journey in which all have nearly the same total."""
     chance = random.Random(3)
@@ -111,34 +75,7 @@ def close_finishes(count: int) -> Any:
     return games
 
 
-def choose(agent: Any, games: Any, ruleset: Ruleset = JOURNEY, keys: Any = None) -> Any:
-    """Return an agent's turns."""
-    numbers = np.arange(len(games)) if keys is None else np.array(keys)
-    view = View(games.copy(), numbers.astype(np.uint64), ruleset)
-    return agent.choose(view, np.random.default_rng(0))
-
-
-def played(game: Record, ruleset: Ruleset, turn: Record) -> Record:
-    """Return the game after a turn."""
-    after = game.copy()
-    engine.play_or_raise(after, ruleset, turn, SILENT.copy())
-    return after
-
-
 # --- What a rollout is worth
-
-
-def value_of(game: Record, seat: int, returns: Returns) -> float:
-    """Return what training pays a seat for in all, were the game to end or pause here."""
-    own = totals(game)
-    place = 1 + int((own > own[seat]).sum())
-    by_place = {1: 1.0, 2: 1 / 3, 3: -1 / 3, 4: -1.0}[place] if game["phase"] == OVER else 0.0
-    points = {
-        "score": float(own[seat]),
-        "margin": own[seat] - np.delete(own, seat).mean(),
-        "place": by_place,
-    }
-    return float(points[returns.mode] / returns.scale + returns.place_bonus * by_place)
 
 
 def worth(
@@ -199,7 +136,7 @@ def test_the_network_is_asked_once_for_each_turn_of_all_rollouts() -> None:
 def test_so_many_rollouts_go_in_step_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     games = some_games(JOURNEY, 3)
     whole = choose(searching(Formula(RACING, scores)), games)
-    monkeypatch.setattr(policy_search, "AT_ONCE", 10)
+    monkeypatch.setattr(playouts, "AT_ONCE", 10)
     model = Formula(RACING, scores)
     assert choose(searching(model), games).tobytes() == whole.tobytes()
     assert max(model.asked) == 10
@@ -249,9 +186,9 @@ def test_the_last_turn_of_a_match_pays_by_place() -> None:
 def test_without_better_knowledge_it_plays_as_the_policy(changes: dict[str, Any]) -> None:
     games = some_games(JOURNEY, 8)
     agent = searching(Formula(RACING, scores), **changes)
-    assert choose(agent, games).tobytes() == choose(agent._policy, games).tobytes()
+    assert choose(agent, games).tobytes() == choose(agent._playouts.policy, games).tobytes()
     bold = searching(Formula(RACING, scores))
-    assert choose(bold, games).tobytes() != choose(agent._policy, games).tobytes()
+    assert choose(bold, games).tobytes() != choose(agent._playouts.policy, games).tobytes()
 
 
 def test_what_the_policy_thinks_nothing_of_is_not_tried() -> None:
@@ -260,7 +197,7 @@ def test_what_the_policy_thinks_nothing_of_is_not_tried() -> None:
         agent = searching(Formula(likes), top=5, rollouts=1000)
         counts = [len(turns) for turns in agent._candidates(games)]
         assert max(counts) == most
-    own = choose(agent._policy, games)
+    own = choose(agent._playouts.policy, games)
     assert [turns[0] for turns in agent._candidates(games)] == list(own)
 
 
@@ -291,7 +228,7 @@ def test_its_dice_come_from_the_key_alone(monkeypatch: pytest.MonkeyPatch) -> No
         seeds.extend(rollouts["seed"].tolist())
         begin(games, starts, copies, rollouts, *rest)
 
-    monkeypatch.setattr(policy_search, "begin", note)
+    monkeypatch.setattr(playouts, "begin", note)
     agent = searching(Formula(RACING), rollouts=48, top=2)
     choose(agent, some_games(JOURNEY, 1), keys=[99])
     drawn = [int(derive(np.uint64(99), order)) for order in range(24)]
@@ -302,10 +239,10 @@ def test_a_copy_plays_the_same_and_takes_no_addresses_along() -> None:
     games = some_games(JOURNEY, 2)
     agent = searching(TorchModel(CandidateNetwork([8], [8])))
     turns = choose(agent, games)
-    assert len(agent._memory.games) > 0
+    assert len(agent._playouts._memory.games) > 0
     for copied in (pickle.loads(pickle.dumps(agent)), copy.deepcopy(agent)):
         assert copied.name == agent.name
-        assert len(copied._memory.games) == 0
+        assert len(copied._playouts._memory.games) == 0
         assert choose(copied, games).tobytes() == turns.tobytes()
 
 
@@ -378,8 +315,11 @@ def test_the_at_of_a_folder_is_its_own(tmp_path: Path, folders: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("candidates@serach", "@serach: after the @ stands search, as in .*candidates@search"),
-        ("candidates@", "@: after the @ stands search"),
+        (
+            "candidates@serach",
+            "@serach: after the @ stands search or lookahead, as in .*candidates@search",
+        ),
+        ("candidates@", "@: after the @ stands search or lookahead"),
         ("candidates@search:", "@search: '' is no option; give them as .*@search:rollouts=400,"),
         ("candidates@search:roll=3", "@search has no option 'roll': did you mean rollouts"),
         ("candidates@search:base=racer", "@search has no option 'base': "),
@@ -387,7 +327,7 @@ def test_the_at_of_a_folder_is_its_own(tmp_path: Path, folders: Path) -> None:
         ("candidates@search:candidates=1", "option candidates must be a whole number from 2 to"),
         ("candidates@search:time=-1", "option time must be a number of at least 0, not '-1'"),
         ("candidates@search:threads=9999", "@search: option threads must be 0 to .*, not 9999"),
-        ("steps@search", "needs a policy with values, .* candidates .*; this one's is steps"),
+        ("steps@search", "looking ahead needs a policy with values, .*; this one's is steps"),
         ("nowhere@search", "No such file"),
     ],
 )
@@ -402,7 +342,7 @@ def test_a_policy_of_unknown_rewards_or_other_rules_is_refused() -> None:
         searching(Formula(RACING), returns=None)
     without = Formula(RACING)
     without.value = lambda states: None
-    with pytest.raises(PolicyError, match="policy:it: has no values, which a search needs"):
+    with pytest.raises(PolicyError, match="policy:it: has no values, which looking ahead needs"):
         choose(searching(without), some_games(JOURNEY, 1))
     with pytest.raises(ValueError, match="agent policy:it@search was made for journey"):
         choose(searching(Formula(RACING)), some_games(BRAWL, 1), BRAWL)

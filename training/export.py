@@ -14,6 +14,7 @@ from retinue.agents.artifact import (
 )
 from retinue.agents.onnx_export import CHECKED, check_same, played_positions, to_onnx
 from retinue.agents.policy import Manifest, TorchModel, load_network
+from retinue.agents.registry import lookahead_of
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.files import check_writable
 from retinue.envs.game.schema import StrictModel, build, read_yaml
@@ -42,7 +43,9 @@ class _Evaluation(StrictModel):
     against: dict[str, _Share]
 
 
-def export_run(folder: Path, out: Path, decisions: int | None = None) -> ArtifactManifest:
+def export_run(
+    folder: Path, out: Path, decisions: int | None = None, lookahead: str | None = None
+) -> ArtifactManifest:
     """Write the policy of a training run as an ONNX file, with a manifest and a card beside it.
 
     The file is checked against the policy on positions of played matches before it replaces
@@ -53,6 +56,8 @@ def export_run(folder: Path, out: Path, decisions: int | None = None) -> Artifac
         out: the ONNX file.
         decisions: which of the policies that the run kept along its way, by its decisions; by
             default the last one, which alone was measured at length.
+        lookahead: options of how it is to look ahead where it plays, ``""`` for the defaults; by
+            default it plays as the network says, and only then the run's measurements are its own.
 
     Returns:
         The manifest.
@@ -60,6 +65,7 @@ def export_run(folder: Path, out: Path, decisions: int | None = None) -> Artifac
     Raises:
         RunError: the folder holds no run with a policy, or its parts do not fit each other.
         PolicyError: the policy is damaged, too large, or the file would play otherwise.
+        AgentError: it cannot look ahead like that.
         SchemaError: the run's rules or configuration are damaged.
         OSError: a file cannot be written.
     """
@@ -73,7 +79,9 @@ def export_run(folder: Path, out: Path, decisions: int | None = None) -> Artifac
     network, policy = load_network(_policy_of(run, decisions), ruleset)
     encoding = policy.encoding_for(ruleset)
     origin = _origin(folder, policy)
-    if decisions is None:
+    if lookahead is not None:
+        origin["lookahead"] = lookahead_of(lookahead, ruleset)
+    elif decisions is None:
         origin["strength"] = _strength(folder / _EVALUATION, policy.decisions, origin["command"][0])
     content = to_onnx(network, encoding)
     manifest = build(
