@@ -101,6 +101,15 @@ class ArtifactManifest(Fit):
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     """Of the ONNX file."""
 
+    @model_validator(mode="after")
+    def _can_look_ahead(self) -> "ArtifactManifest":
+        if self.lookahead is not None and self.encoding != "candidates":
+            raise ValueError(
+                f"lookahead: must be null with the encoding {self.encoding}; only policies of "
+                "candidates have values to look ahead with"
+            )
+        return self
+
 
 class OnnxModel:
     """A network in ONNX's form, which plays without torch.

@@ -1,9 +1,8 @@
 """The agent that looks ahead with a trained policy: rollouts of the turns that it likes best.
 
-In rollouts the policy plays all four seats. They end with one of the seat's own decisions, which
-the policy's value judges. Other turns than the policy's own choice are compared with it as
-:mod:`retinue.agents.search` does it. All rollouts of a decision, and of all games that are asked
-about at once, go in step, so that the network is asked once for each turn of theirs.
+In rollouts the policy plays all four seats, or another one the others'. They end with one of the
+seat's own decisions, which the policy's value judges. Other turns than the policy's own choice are
+compared with it as :mod:`retinue.agents.search` does it.
 """
 
 import time

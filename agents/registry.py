@@ -400,7 +400,8 @@ register(
 register(
     "policy",
     _make_policy,
-    "a trained policy, from a training run's folder; FOLDER@search:time=0.2 looks ahead with it",
+    "a trained policy, from a training run's folder; FOLDER@lookahead and FOLDER@search:time=0.2 "
+    "look ahead with it",
     "FOLDER",
 )
 register(

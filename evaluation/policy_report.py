@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from retinue.agents.artifact import ArtifactManifest, Strength, read_artifact
+from retinue.agents.policy import Lookahead
 from retinue.agents.zoo import Resident
 from retinue.envs.game.files import write_atomically
 from retinue.evaluation.report import percent
@@ -28,6 +29,7 @@ A policy for {title} that learned by playing, with masked PPO.
 | plays | {title}, under the rules `{rules}` only |
 | sees | {size} numbers, observation version {observation} |
 | chooses | {choices} |
+| looks ahead | {lookahead} |
 | hidden layers | {widths} |
 | file | `{name}.onnx`, SHA-256 `{sha256}` |
 | licence | {licence} |
@@ -61,7 +63,7 @@ $ retinue play --mode {mode} --agents policy:{name}.onnx,racer,racer,racer
 ```
 
 - Under rules other than those above it is refused.
-- It always makes the choice that it holds for the best: who has the file can foretell its turns.
+- Nothing about it is secret: who has the file and a decision's key can foretell its turn.
 - Its strength is known against the opponents in the table alone; others may find it weaker.
 - It learned what the configuration's reward pays, from the opponents named there.
 
@@ -109,6 +111,7 @@ def model_card(name: str, manifest: ArtifactManifest) -> str:
         observation=manifest.observation_version,
         size=manifest.observation_size,
         choices=choices,
+        lookahead=_lookahead(manifest.lookahead),
         widths=widths,
         sha256=manifest.sha256,
         licence=manifest.licence,
@@ -139,6 +142,16 @@ def zoo_table(residents: Sequence[Resident]) -> Table:
             table.add_row(*head, Text(printable(found.against)), percent(_estimate(found)))
             head = ("", "", "")
     return table
+
+
+def _lookahead(settings: Lookahead | None) -> str:
+    if settings is None:
+        return "no: it plays as its network says"
+    return (
+        f"tries its {settings.top} favourites, {settings.rollouts} rollout(s) of each until its "
+        f"next decision, {settings.candidates} candidates within, the others taken for "
+        f"`{settings.opponents}`"
+    )
 
 
 def _strength(manifest: ArtifactManifest) -> list[str]:

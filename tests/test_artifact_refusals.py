@@ -70,6 +70,9 @@ def refusal(path: Path, ruleset: Ruleset = JOURNEY) -> str:
         ({"sha256": "x"}, "a.json: sha256: String should match pattern"),
         ({"sha256": "0" * 64}, "a.onnx: is damaged or another's: its SHA-256 is "),
         ({"maker": "me"}, "a.json: maker: unknown key"),
+        ({"lookahead": {}}, "a.json: lookahead: must be null with the encoding turn; only"),
+        ({"lookahead": {"top": 0}}, "lookahead.top: Input should be greater than or equal to 1"),
+        ({"lookahead": {"depth": 2}}, "a.json: lookahead.depth: unknown key"),
         ({"strength": [{}]}, "a.json: strength[0].against: is missing"),
         (
             {"rating": {"value": 5, "low": 6, "high": 7, "against": "all"}},

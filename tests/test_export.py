@@ -13,10 +13,11 @@ from positions import JOURNEY
 from retinue import cli
 from retinue.agents.artifact import load_artifact, read_artifact
 from retinue.agents.onnx_export import CHECKED, to_onnx
-from retinue.agents.policy import PolicyError, load_network, load_policy
+from retinue.agents.policy import Lookahead, PolicyError, load_network, load_policy
 from retinue.agents.registry import make_agent
 from retinue.envs.batch import Batch
 from retinue.envs.game import jit
+from retinue.evaluation.arena import first_share
 from retinue.evaluation.policy_report import model_card
 from retinue.training import export
 from retinue.training.config import load_config
@@ -111,6 +112,39 @@ def test_a_policy_that_was_kept_on_the_way(folder: Path) -> None:
     assert np.abs(shown[0] - shown[2]).max() > 1e-5
 
 
+@pytest.mark.parametrize("trained", ["candidates"], indirect=True)
+@pytest.mark.skipif(not jit.ENABLED, reason="too much for plain Python")
+def test_a_file_that_looks_ahead_is_measured_as_it_plays(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["export", "run", "--out", "mine.onnx", "--lookahead", "top=3"]) == 0
+    manifest = read_artifact(Path("mine.onnx"))
+    assert manifest.lookahead == Lookahead(top=3)
+    assert manifest.strength == (), "the run measured the policy alone"
+    assert "tries its 3 favourites, 1 rollout(s) of each" in Path("mine.md").read_text()
+    capsys.readouterr()
+    found = []
+    for others, seed in (("racer", 0), ("random", 0), ("racer", 5)):
+        words = ["measure", "mine.onnx", "--against", others, "--matches", "11"]
+        assert cli.main([*words, "--seed", str(seed)]) == 0
+        found.append(capsys.readouterr().out)
+    manifest = read_artifact(Path("mine.onnx"))
+    racer, chance = manifest.strength
+    assert (racer.against, chance.against) == ("three racer", "three random")
+    assert racer.command == "retinue measure mine.onnx --against racer --matches 8 --seed 5"
+    agents = [make_agent("policy:mine.onnx", JOURNEY), *[make_agent("racer", JOURNEY)] * 3]
+    right = first_share(agents[0], agents[1:], JOURNEY, 2, 5)
+    assert (racer.share, racer.low, racer.high, racer.matches) == (
+        *(right.value, right.low, right.high),
+        8,
+    )
+    assert found[2] == (
+        f"mine.onnx: first in {right.value:.1%} ({right.low:.1%} to {right.high:.1%}) of 8 matches "
+        "against three racer; par is 25%\n"
+    )
+    assert Path("mine.md").read_text() == model_card("mine", manifest)
+
+
 def without(name: str) -> Callable[[Path], object]:
     return lambda run: (run / name).unlink()
 
@@ -190,6 +224,11 @@ def test_a_run_that_is_damaged(
         (("run", "--out", "run.onnx"), "run.onnx: is a folder"),
         (("none", "--out", "mine.onnx"), "none: no training run with a policy: there is no rules"),
         (("run",), "Missing option '--out'"),
+        (("run", "--out", "mine.onnx", "--lookahead", "tops=2"), "no option 'tops': did you mean"),
+        (
+            ("run", "--out", "mine.onnx", "--lookahead", "top=2"),
+            "run: lookahead: must be null with the encoding turn; only policies of candidates",
+        ),
         (
             ("run", "--out", "mine.onnx", "--decisions", "7"),
             "run: kept no policy of 7 decisions; those kept: 256\n",

@@ -152,7 +152,7 @@ def test_other_rules_are_refused() -> None:
 
 
 def test_a_file_says_how_it_looks_ahead(tmp_path: Path) -> None:
-    meant = {"top": 2, "candidates": 5}
+    meant: Any = {"top": 2, "candidates": 5}
     path = put(tmp_path / "a.onnx", encoding_of("candidates"), lookahead=meant)
     agent: Any = make_agent(f"policy:{path}", JOURNEY)
     assert type(agent) is LookaheadAgent

@@ -23,6 +23,7 @@ LESS = {
     "cross-table": ["--matches", "4", "--mode", "journey"],
     "tournament": ["--blocks", "2", "--mode", "journey"],
     "compare": ["--blocks", "1"],
+    "measure": ["--matches", "8"],
     "tune": ["--generations", "1", "--population", "4", "--blocks", "1", "--candidates", "2"],
 }
 """What makes a command short: options that stand last count."""
@@ -65,7 +66,7 @@ def test_the_commands_run_one_after_the_other(
     found = commands()
     assert {words[0] for words in found} == {
         *("bench", "compare", "cross-table", "play", "replay", "rules", "stats", "tournament"),
-        *("curves", "export", "train", "tune"),
+        *("curves", "export", "measure", "train", "tune"),
     }
     for words in found:
         code = cli.main([*words, *LESS.get(words[0], [])])
