@@ -107,7 +107,7 @@ class CandidateNetwork(nn.Module):
         states, rows = _split(observations)
         logits = self.score(states, rows)
         # A candidate has steps to go, or time left, or a margin: its row is never all zero.
-        absent = (rows == 0).all(dim=2)
+        absent = rows.abs().sum(dim=2) == 0
         shares = torch.softmax(logits.detach().masked_fill(absent, ABSENT), dim=1)
         return logits, (shares * self.worth(states, rows)).sum(dim=1)
 
