@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from retinue.agents.playouts import Playouts, turns_of
-from retinue.agents.policy import EVEN, Floats, Lookahead, PolicyAgent
+from retinue.agents.policy import Floats, Lookahead, PolicyAgent, even_within
 from retinue.agents.rollouts import write_seeds
 from retinue.envs.game.state import TURN
 from retinue.envs.opponents import Policy, View
@@ -74,7 +74,7 @@ class LookaheadAgent:
             int64 ``(n, top)``, the best first, and bool ``(n, top)``.
         """
         legal = np.where(masks, logits, -np.inf)
-        behind = np.floor((legal.max(axis=1, keepdims=True) - legal) / EVEN)
+        behind = np.floor((legal.max(axis=1, keepdims=True) - legal) / even_within(logits))
         order = np.argsort(behind, axis=1, kind="stable")
         behind = np.take_along_axis(behind, order, axis=1)
         behind[:, 1:][behind[:, 1:] == behind[:, :-1]] = np.inf

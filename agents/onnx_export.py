@@ -11,18 +11,12 @@ import torch
 
 from retinue.agents.artifact import INPUT, LOGITS, VALUES
 from retinue.agents.network import Network
-from retinue.agents.policy import EVEN, Floats, Model, PolicyError, masked_choice
+from retinue.agents.policy import Floats, Model, PolicyError, even_within, masked_choice
 from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
 from retinue.envs.facts import FACT_COUNT
 from retinue.envs.observation import EXTRA_AT
 from retinue.envs.seating import ANY
-
-TOLERANCE: Final = 1e-4
-"""By how much logits and values may differ."""
-
-ROUNDING: Final = 1e-5
-"""By how much more than ``EVEN`` a choice may be worse than the best, by the network's logits."""
 
 CHECKED: Final = 1_000
 """Positions that a network is checked on when it is exported."""
@@ -140,13 +134,14 @@ def check_same(model: Model, network: Model, nvec: Sequence[int], positions: Pos
                 raise PolicyError(f"only one of the network and its ONNX file has {name}")
             continue
         difference = float(np.abs(found - right).max())
-        if not difference <= TOLERANCE:  # also if it is no number
+        allowed = float(even_within(right.reshape(len(right), -1)).max())
+        if not difference <= allowed:  # also if it is no number
             raise PolicyError(
                 f"the {name} of the ONNX file differ by {difference:g} from the network's; at most "
-                f"{TOLERANCE:g} is allowed"
+                f"{allowed:g} is allowed"
             )
     chosen = masked_choice(mine[0], masks, nvec)
-    worse = _worse(chosen, theirs[0], masks, nvec) > EVEN + ROUNDING
+    worse = _worse(chosen, theirs[0], masks, nvec) > 2 * even_within(theirs[0])[:, 0]
     if worse.any():
         raise PolicyError(
             f"the ONNX file makes a choice that is worse to the network in {worse.sum()} of "

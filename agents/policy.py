@@ -35,9 +35,11 @@ MANIFEST_FILE: Final = "policy.json"
 ONNX_SUFFIX: Final = ".onnx"
 
 EVEN: Final = 1e-4
-"""Logits that differ by no more are as good as each other. What a choice leads to may be the same,
-to the last fact, as what another does; then rounding would choose, and rounding depends on how many
-positions are looked at at once, and on the library."""
+ROUNDED: Final = 1e-6
+"""Logits that differ by no more than ``EVEN``, or ``ROUNDED`` of the largest of the position in
+size, which float32 cannot tell apart, are as good as each other. What a choice leads to may be the
+same, to the last fact, as what another does; then rounding would choose, and rounding depends on
+how many positions are looked at at once, and on the library."""
 
 M = TypeVar("M", bound="Fit")
 
@@ -193,6 +195,11 @@ class PolicyAgent:
         return masked_choice(logits, masks, self.encoding.nvec)
 
 
+def even_within(logits: Floats) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return by how much logits ``(n, k)`` may differ and be even, ``(n, 1)``."""
+    return np.maximum(EVEN, ROUNDED * np.abs(logits).max(axis=1, keepdims=True))  # type: ignore[no-any-return]
+
+
 def masked_choice(
     logits: Floats, masks: np.ndarray[Any, np.dtype[np.bool_]], nvec: Sequence[int]
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -217,7 +224,7 @@ def masked_choice(
         mask, part = masks[:, start : start + size], logits[:, start : start + size]
         best = np.where(mask, part, -np.inf).max(axis=1, keepdims=True)
         # Put so that even what is no number chooses something legal.
-        chosen.append((mask & ~(part < best - EVEN)).argmax(axis=1))
+        chosen.append((mask & ~(part < best - even_within(part))).argmax(axis=1))
     return np.stack(chosen, axis=1)
 
 
