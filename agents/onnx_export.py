@@ -11,12 +11,15 @@ import torch
 
 from retinue.agents.artifact import INPUT, LOGITS, VALUES
 from retinue.agents.network import Network
-from retinue.agents.policy import Floats, Model, PolicyError, even_within, masked_choice
+from retinue.agents.policy import ROUNDED, Floats, Model, PolicyError, even_within, masked_choice
 from retinue.envs.actions import Encoding
 from retinue.envs.batch import Batch
 from retinue.envs.facts import FACT_COUNT
 from retinue.envs.observation import EXTRA_AT
 from retinue.envs.seating import ANY
+
+ROUNDING: Final = 1e-5
+"""By how much more than what is even a choice may be worse, or ``ROUNDED`` of the largest logit."""
 
 CHECKED: Final = 1_000
 """Positions that a network is checked on when it is exported."""
@@ -141,7 +144,9 @@ def check_same(model: Model, network: Model, nvec: Sequence[int], positions: Pos
                 f"{allowed:g} is allowed"
             )
     chosen = masked_choice(mine[0], masks, nvec)
-    worse = _worse(chosen, theirs[0], masks, nvec) > 2 * even_within(theirs[0])[:, 0]
+    # What is even to one of them may be a little worse to the other.
+    rounding = np.maximum(ROUNDING, ROUNDED * np.abs(theirs[0]).max(axis=1))
+    worse = _worse(chosen, theirs[0], masks, nvec) > even_within(theirs[0])[:, 0] + rounding
     if worse.any():
         raise PolicyError(
             f"the ONNX file makes a choice that is worse to the network in {worse.sum()} of "

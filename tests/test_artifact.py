@@ -128,6 +128,8 @@ class Fixed:
         (([6e-5, 7e-5, 3],), ([0, 1.2e-4, 3],), "worse to the network in 1 of 1 positions"),
         (([6e-5, 7e-5, 3],), ([0, 1.05e-4, 3],), None),  # even, but for rounding
         (([0, 1.00009, 3.00009], 2.00009), ([0, 1, 3], 2), None),
+        (([2000.001, 2000, 0], 2), ([2000, 2000.001, 0], 2), None),  # as far as float32 tells
+        (([2000.003, 2000, 0], 2), ([2000, 2000, 0], 2), "the logits .* at most 0.002 is allowed"),
     ],
 )
 def test_what_the_check_notices(found: Any, right: Any, message: str | None) -> None:
