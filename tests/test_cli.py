@@ -168,7 +168,7 @@ def test_ctrl_c_is_answered_in_a_line(run: Command, monkeypatch: pytest.MonkeyPa
 def test_agents_are_listed(run: Command) -> None:
     code, out, err = run("agents")
     assert (code, err) == (0, "")
-    assert [row[0] for row in rows(out)][:3] == ["random", "racer", "spread"]
+    assert [row[0] for row in rows(out)[:3]] == ["random", "racer", "spread"]
 
 
 def test_rules_show_every_number_and_its_source(run: Command) -> None:
