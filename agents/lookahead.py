@@ -2,7 +2,7 @@
 
 A policy sees what a turn leads to, but not what others will answer. Here each of its few favourites
 is played out until the own next decision, the same dice for all, and the one that is then worth
-most is taken. That costs a fraction of a millisecond, where a search takes its time.
+most is taken. That costs about a millisecond, where a search takes its time.
 """
 
 from typing import Any
