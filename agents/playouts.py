@@ -50,7 +50,6 @@ class Playouts:
             raise PolicyError(f"{policy.name}: does not tell in which rewards its values are")
         self.policy = policy
         self._depth = depth
-        self._candidates = candidates
         self._others = others
         self._threads = threads or MAX_THREADS
         self._terms = _terms(returns)
@@ -60,7 +59,8 @@ class Playouts:
 
     def __reduce__(self) -> Any:
         """Leave the memory behind: it holds addresses, and a copy may wake up elsewhere."""
-        made_of = self.policy, self._depth, self._candidates, self._others, self._threads
+        count = self._encoding.candidates
+        made_of = self.policy, self._depth, count, self._others, self._threads
         return type(self), made_of
 
     def check(self, ruleset: Ruleset, name: str) -> None:
