@@ -141,8 +141,12 @@ def _place_value(
     past: int,
     records: int,
     points: float,
+    risk: float,
 ) -> Any:
-    """Return what a strategy sees in an own piece on a place, all else left as it is."""
+    """Return what a strategy sees in an own piece on a place, all else left as it is.
+
+    ``risk`` is what it sees in what may become of the piece if it is alone there.
+    """
     weights = strategy.weights
     kind = 1 if piece == NOBLE else 0
     fade = survey.fade
@@ -183,7 +187,7 @@ def _place_value(
         value += weights[facts.SAFE_GUARDS]
     if company >= (2 if piece == NOBLE else 1):
         return value
-    return value + _risk_value(rules, strategy, survey, piece, position, points)
+    return value + risk
 
 
 @inner_jit
@@ -232,7 +236,9 @@ def walk(
     past = int(game.midpoint[seat, piece])
     records = int(game.checkpoints[seat, piece])
     points = float(game.progression[seat, piece])
-    origin = _place_value(game, rules, strategy, survey, piece, position, past, records, points)
+    risk = _risk_value(rules, strategy, survey, piece, position, points)
+    place = piece, position, past, records, points, risk
+    origin = _place_value(game, rules, strategy, survey, *place)
     begun = points
     made = 0.0
     if piece != NOBLE:
@@ -276,14 +282,15 @@ def walk(
             stopped = _is_stopped(game, rules, piece, moving, ahead)
         if not (stopped or piece == NOBLE or estimates.possible[steps]):
             continue
-        value = _place_value(game, rules, strategy, survey, piece, position, past, records, points)
+        risk = _risk_value(rules, strategy, survey, piece, position, points)
+        place = piece, position, past, records, points, risk
+        value = _place_value(game, rules, strategy, survey, *place)
         value += (weights[facts.PROGRESSION] + own_point) * (points - begun) + made - origin
         gain[steps] = value
         if piece == NOBLE:
             _note_worth(rules, direction, steps, position, past, estimates)
         else:
-            company = weights[facts.STACKED]
-            company -= _risk_value(rules, strategy, survey, piece, position, points)
+            company = weights[facts.STACKED] - risk
             estimates.company[direction, mover, steps] = company
             if moving > 1:
                 gain[steps] += company
