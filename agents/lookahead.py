@@ -53,7 +53,7 @@ class LookaheadAgent:
         if not len(view.games):
             return np.zeros(0, TURN)
         logits, masks, offers = self._playouts.look(view.games)
-        favourites, tried = self._favourites(logits, masks)
+        favourites, tried = favourites_of(logits, masks, self._settings.top)
         tried[tried.sum(axis=1) < 2] = False  # a single one needs no trial
         worths = np.full(tried.shape, -np.inf)
         if tried.any():
@@ -63,24 +63,6 @@ class LookaheadAgent:
             offers, games, favourites[games, worths.argmax(axis=1)]
         )
         return turns
-
-    def _favourites(self, logits: Floats, masks: Any) -> tuple[Any, Any]:
-        """Return the candidates that the policy likes best, and which of them there are.
-
-        Of those that it likes the same, which are the same turn for other Guards of a stack, only
-        the first counts.
-
-        Returns:
-            int64 ``(n, top)``, the best first, and bool ``(n, top)``.
-        """
-        legal = np.where(masks, logits, -np.inf)
-        behind = np.floor((legal.max(axis=1, keepdims=True) - legal) / even_within(logits))
-        order = np.argsort(behind, axis=1, kind="stable")
-        behind = np.take_along_axis(behind, order, axis=1)
-        behind[:, 1:][behind[:, 1:] == behind[:, :-1]] = np.inf
-        first = np.argsort(behind, axis=1, kind="stable")[:, : self._settings.top]
-        found = np.isfinite(np.take_along_axis(behind, first, axis=1))
-        return np.take_along_axis(order, first, axis=1), found
 
     def _try(self, view: View, offers: Any, favourites: Any, tried: Any) -> Any:
         """Return what the turns that are tried are worth, float64, in the order of ``tried``."""
@@ -97,3 +79,27 @@ class LookaheadAgent:
             seeds[games].ravel(),
         )
         return worths.reshape(-1, rollouts).mean(axis=1)
+
+
+def favourites_of(logits: Floats, masks: Any, top: int) -> tuple[Any, Any]:
+    """Return the candidates that a policy likes best, and which of them there are.
+
+    Of those that it likes the same, which are the same turn for other Guards of a stack, only
+    the first counts.
+
+    Args:
+        logits: float32 ``(n, k)``.
+        masks: bool ``(n, k)``.
+        top: how many.
+
+    Returns:
+        int64 ``(n, min(top, k))``, the best first, and bool of the same shape.
+    """
+    legal = np.where(masks, logits, -np.inf)
+    behind = np.floor((legal.max(axis=1, keepdims=True) - legal) / even_within(logits))
+    order = np.argsort(behind, axis=1, kind="stable")
+    behind = np.take_along_axis(behind, order, axis=1)
+    behind[:, 1:][behind[:, 1:] == behind[:, :-1]] = np.inf
+    first = np.argsort(behind, axis=1, kind="stable")[:, :top]
+    found = np.isfinite(np.take_along_axis(behind, first, axis=1))
+    return np.take_along_axis(order, first, axis=1), found

@@ -79,17 +79,25 @@ class CandidateNetwork(nn.Module):
     Args:
         hidden: widths of the hidden layers of the policy.
         value_hidden: the same of the value.
+        refined: there is a second opinion.
+
+    Attributes:
+        opinion: a second scorer of candidates, whose scores are added to the policy's; None if
+            nothing gave it one.
     """
 
-    def __init__(self, hidden: Sequence[int], value_hidden: Sequence[int]) -> None:
+    def __init__(
+        self, hidden: Sequence[int], value_hidden: Sequence[int], *, refined: bool = False
+    ) -> None:
         super().__init__()
         self.policy = RowScorer(hidden)
         self.worth = RowScorer(value_hidden)
+        self.opinion = RowScorer(hidden) if refined else None
 
     def score(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Return logits float32 ``(n, k)`` of states ``(n, ...)`` and rows ``(n, k, ...)``."""
         scores: torch.Tensor = self.policy(states, rows)
-        return scores
+        return scores if self.opinion is None else scores + self.opinion(states, rows)
 
     def logits(self, observations: torch.Tensor) -> torch.Tensor:
         """Return logits float32 ``(n, k)``; those of absent candidates are meaningless."""
@@ -115,16 +123,23 @@ class CandidateNetwork(nn.Module):
 Network: TypeAlias = PolicyNetwork | CandidateNetwork
 
 
-def network_for(encoding: Encoding, hidden: Sequence[int], value_hidden: Sequence[int]) -> Network:
+def network_for(
+    encoding: Encoding,
+    hidden: Sequence[int],
+    value_hidden: Sequence[int],
+    *,
+    refined: bool = False,
+) -> Network:
     """Return an untrained network for an encoding.
 
     Args:
         encoding: of observations and actions.
         hidden: widths of the policy's hidden layers.
         value_hidden: the same of the value, which only ``candidates`` keeps.
+        refined: it has a second opinion, of ``candidates`` only.
     """
     if encoding.is_candidates:
-        return CandidateNetwork(hidden, value_hidden)
+        return CandidateNetwork(hidden, value_hidden, refined=refined)
     return PolicyNetwork(encoding.layout().size, hidden, encoding.mask_size)
 
 

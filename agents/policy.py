@@ -88,6 +88,8 @@ class Fit(StrictModel):
     observation_version: int
     hidden: Hidden
     value_hidden: Hidden
+    refined: bool = False
+    """Its network has a second opinion (``retinue.training.refinement``)."""
     returns: Returns
     decisions: Annotated[int, Field(ge=0)]
     """On how many decisions it was trained."""
@@ -234,6 +236,8 @@ def manifest_of(
     value_hidden: tuple[int, ...],
     decisions: int,
     returns: Returns,
+    *,
+    refined: bool = False,
 ) -> Manifest:
     """Return the manifest of a policy trained with ``encoding`` and its ruleset."""
     return Manifest(
@@ -246,6 +250,7 @@ def manifest_of(
         observation_version=OBSERVATION_VERSION,
         hidden=hidden,
         value_hidden=value_hidden,
+        refined=refined,
         returns=returns,
         decisions=decisions,
     )
@@ -310,7 +315,9 @@ def load_network(folder: Path, ruleset: Ruleset) -> tuple["Network", Manifest]:
     manifest.check(ruleset, folder)
     encoding = manifest.encoding_for(ruleset)
     try:  # around the network too: a manifest may ask for more memory than there is
-        network = network_for(encoding, manifest.hidden, manifest.value_hidden)
+        network = network_for(
+            encoding, manifest.hidden, manifest.value_hidden, refined=manifest.refined
+        )
         network.load_state_dict(torch.load(folder / WEIGHTS_FILE, weights_only=True))
     except Exception as error:
         raise PolicyError(f"{folder / WEIGHTS_FILE}: not the weights of this policy") from error

@@ -15,7 +15,7 @@ from exporting import encoding_of, put
 from formulas import MARGIN, RACING, Formula, choose, played, scores, some_games, value_of
 from playing import considered
 from positions import BRAWL, JOURNEY, changed
-from retinue.agents.lookahead import LookaheadAgent
+from retinue.agents.lookahead import LookaheadAgent, favourites_of
 from retinue.agents.network import CandidateNetwork
 from retinue.agents.policy import Lookahead, PolicyAgent, PolicyError, TorchModel
 from retinue.agents.registry import AgentError, make_agent, make_known_agent
@@ -72,7 +72,7 @@ def test_it_plays_the_favourite_that_trials_find_worth_most(ruleset: Ruleset) ->
     games = some_games(ruleset, 12)
     games["clock_seconds"][:2] = ruleset.turn_seconds * np.array([1, 3])
     logits, masks, offers = agent._playouts.look(games)
-    favourites, there = agent._favourites(logits, masks)
+    favourites, there = favourites_of(logits, masks, 3)
     assert favourites.shape == (12, 3)
     other = 0
     for index, (game, turn) in enumerate(zip(games, choose(agent, games, ruleset), strict=True)):
@@ -89,10 +89,9 @@ def test_it_plays_the_favourite_that_trials_find_worth_most(ruleset: Ruleset) ->
 
 
 def test_favourites_are_those_of_the_highest_logits_each_once() -> None:
-    agent = looking(Formula(RACING), top=4)
     logits = np.array([[1, 5, 5, 3, 9, 4, 3], [2, 7, 7, 7, 0, 0, 0], [8, 0, 0, 0, 0, 0, 0]])
     masks = np.array([[1, 1, 1, 1, 0, 1, 1], [1, 1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0]])
-    favourites, there = agent._favourites(logits.astype(np.float32), masks.astype(bool))
+    favourites, there = favourites_of(logits.astype(np.float32), masks.astype(bool), 4)
     assert favourites[0].tolist() == [1, 5, 3, 0]
     assert favourites[1, :2].tolist() == [1, 0]
     assert favourites[2, 0] == 0

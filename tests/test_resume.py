@@ -149,6 +149,7 @@ def test_the_time_left_is_that_of_the_nearer_limit(monkeypatch: pytest.MonkeyPat
             renew=nothing,
             league=nothing,
             clock=nothing,
+            measured=0,
             elapsed=60.0,
         )
         callback._begun = time.perf_counter()

@@ -74,6 +74,7 @@ class TrainingCallback(BaseCallback):
         renew: renews the opponents; returns what there is to tell, if anything.
         league: the opponents.
         clock: of where the time goes.
+        measured: after how many decisions the learner was measured last; 0 if never.
         elapsed: seconds that earlier sessions of this run took.
         console: to draw on; standard error by default.
     """
@@ -88,6 +89,7 @@ class TrainingCallback(BaseCallback):
         renew: Callable[[], str],
         league: League,
         clock: Clock,
+        measured: int,
         elapsed: float,
         console: Console | None = None,
     ) -> None:
@@ -108,7 +110,7 @@ class TrainingCallback(BaseCallback):
         self._last_decisions = 0
         self._last_line = 0.0
         self._last_save = -math.inf  # the first state is saved: an early end can be resumed too
-        self._next_measurement = 0
+        self._next_measurement = (measured // config.evaluation.every + 1) * config.evaluation.every
         self._bar = Progress(
             TextColumn("{task.completed:,} of {task.total:,} decisions"),
             BarColumn(),
@@ -154,15 +156,13 @@ class TrainingCallback(BaseCallback):
         self._begun = self._last_line = time.perf_counter()
         self._speed = Speed()
         done = self._last_decisions = self.num_timesteps
-        every = self.config.evaluation.every
-        self._next_measurement = (done // every + 1) * every
         threads = (
             f"{self.config.engine_threads} engine and {self.config.torch_threads} torch threads"
         )
         self._say(f"Training in {self.run.path} with {threads}; Ctrl-C saves and stops.")
         self._bar.start()
         self._task = self._bar.add_task(
-            "", total=self.config.decisions, completed=done, rate=0.0, left="", measured=""
+            "", total=self.config.all_decisions, completed=done, rate=0.0, left="", measured=""
         )
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
@@ -254,7 +254,7 @@ class TrainingCallback(BaseCallback):
 
     def _left(self) -> str:
         """Say how long it will take until the decisions or the time run out."""
-        remaining, rate = self.config.decisions - self.num_timesteps, self._speed.rate
+        remaining, rate = self.config.all_decisions - self.num_timesteps, self._speed.rate
         seconds = min(remaining / rate if rate else math.inf, self._seconds_allowed())
         return f"{max(seconds, 0) / 60:.1f} min left" if math.isfinite(seconds) else ""
 
@@ -271,6 +271,6 @@ class TrainingCallback(BaseCallback):
             return
         self._last_line = now
         self._say(
-            f"{self.num_timesteps:,} of {self.config.decisions:,} decisions, "
+            f"{self.num_timesteps:,} of {self.config.all_decisions:,} decisions, "
             f"{self._speed.rate:,.0f}/s, {self._left()}  {self._measured}"
         )

@@ -13,6 +13,7 @@ from retinue.envs.kernels import OUTCOME, SLOT
 from retinue.envs.observation import OBSERVATION_VERSION
 from retinue.training.config import TrainConfig
 from retinue.training.league import League
+from retinue.training.refinement import Refiner
 from retinue.training.run_folder import RunError
 from retinue.training.sb3_vec_env import RetinueVecEnv
 
@@ -39,7 +40,7 @@ def stamp(config: TrainConfig, environment: RetinueVecEnv) -> dict[str, Any]:
 
 def capture(
     config: TrainConfig,
-    model: MaskablePPO,
+    model: MaskablePPO | Refiner,
     environment: RetinueVecEnv,
     league: League,
     elapsed: float,
@@ -49,19 +50,13 @@ def capture(
     Tensors and plain data only, so that it loads without running code. The learner's own tensors
     are not copied: what is returned is good until the next update.
     """
-    generator: Any = np.random.get_state(legacy=True)  # noqa: NPY002 - SB3 draws from it
-    kind, keys, position, has_gauss, gauss = generator
     snapshot = environment.snapshot()
     return {
         "stamp": stamp(config, environment),
-        "policy": model.policy.state_dict(),
-        "optimizer": model.policy.optimizer.state_dict(),
-        "decisions": model.num_timesteps,
-        "updates": model._n_updates,
+        "is_refining": isinstance(model, Refiner),
+        **(model.state() if isinstance(model, Refiner) else _state_of(model)),
         "elapsed": elapsed,
-        "episode_starts": torch.as_tensor(np.array(model._last_episode_starts)),
         "torch_rng": torch.get_rng_state(),
-        "numpy_rng": [kind, torch.as_tensor(keys.astype(np.int64)), position, has_gauss, gauss],
         "matches": [
             torch.frombuffer(bytearray(each), dtype=torch.uint8) for each in snapshot["matches"]
         ],
@@ -71,9 +66,22 @@ def capture(
     }
 
 
+def _state_of(model: MaskablePPO) -> dict[str, Any]:
+    generator: Any = np.random.get_state(legacy=True)  # noqa: NPY002 - SB3 draws from it
+    kind, keys, position, has_gauss, gauss = generator
+    return {
+        "policy": model.policy.state_dict(),
+        "optimizer": model.policy.optimizer.state_dict(),
+        "decisions": model.num_timesteps,
+        "updates": model._n_updates,
+        "episode_starts": torch.as_tensor(np.array(model._last_episode_starts)),
+        "numpy_rng": [kind, torch.as_tensor(keys.astype(np.int64)), position, has_gauss, gauss],
+    }
+
+
 def restore(
     config: TrainConfig,
-    model: MaskablePPO,
+    model: MaskablePPO | Refiner,
     environment: RetinueVecEnv,
     league: League,
     state: dict[str, Any],
@@ -99,27 +107,38 @@ def restore(
         raise RunError(f"the checkpoint is damaged or another version's: {reason:.200}") from error
 
 
-def _put_back(model: MaskablePPO, environment: RetinueVecEnv, state: dict[str, Any]) -> float:
+def _put_back(
+    model: MaskablePPO | Refiner, environment: RetinueVecEnv, state: dict[str, Any]
+) -> float:
     decisions, elapsed = int(state["decisions"]), float(state["elapsed"])
     if decisions < 0 or not math.isfinite(elapsed):
         raise ValueError(f"{decisions} decisions in {elapsed} seconds")
     # NumPy would spread a single value over all environments.
-    for name in ("returns", "lengths", "episode_starts"):
+    per_match = ["returns", "lengths", *([] if isinstance(model, Refiner) else ["episode_starts"])]
+    for name in per_match:
         if len(state[name]) != environment.num_envs:
             raise ValueError(f"{len(state[name])} {name} for {environment.num_envs} environments")
-    model.policy.load_state_dict(state["policy"])
-    model.policy.optimizer.load_state_dict(state["optimizer"])
-    model.num_timesteps = decisions
-    model._n_updates = state["updates"]
-    model._last_obs = environment.restore(
+    observations = environment.restore(
         {
             "matches": [each.numpy().tobytes() for each in state["matches"]],
             "returns": state["returns"],
             "lengths": state["lengths"],
         }
     )
+    if isinstance(model, Refiner):
+        model.restore(state)
+    else:
+        _put_back_learner(model, state)
+        model._last_obs = observations
+    torch.set_rng_state(state["torch_rng"])
+    return elapsed
+
+
+def _put_back_learner(model: MaskablePPO, state: dict[str, Any]) -> None:
+    model.policy.load_state_dict(state["policy"])
+    model.policy.optimizer.load_state_dict(state["optimizer"])
+    model.num_timesteps = int(state["decisions"])
+    model._n_updates = state["updates"]
     model._last_episode_starts = state["episode_starts"].numpy()
     kind, keys, position, has_gauss, gauss = state["numpy_rng"]
     np.random.set_state((kind, keys.numpy().astype(np.uint32), position, has_gauss, gauss))  # noqa: NPY002
-    torch.set_rng_state(state["torch_rng"])
-    return elapsed

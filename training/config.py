@@ -92,6 +92,28 @@ class LeagueConfig(StrictModel):
         return self
 
 
+class RefinementConfig(StrictModel):
+    """What follows PPO: learning from rollouts (``retinue.training.refinement``)."""
+
+    decisions: Decisions
+    """At which candidates are tried, after those of PPO."""
+    rollout_steps: Whole = 8
+    """Decisions of each environment between two looks at the time and the league."""
+    favourites: Annotated[int, Field(ge=1, le=MAX_CANDIDATES)] = 8
+    """How many of the candidates that the policy likes best are tried at each decision."""
+    others: Annotated[int, Field(ge=0, le=MAX_CANDIDATES)] = 4
+    """How many of the others are tried, drawn at random."""
+    candidates: Annotated[int, Field(ge=2, le=MAX_CANDIDATES)] = 16
+    """Turns that anybody chooses from in rollouts; nobody looks at more than by itself."""
+    opponents: Annotated[str, Field(min_length=1)] = "tactician"
+    """Whom the other seats are taken for in rollouts: an agent that kernels can call."""
+    batch_size: Whole = 256
+    """Decisions of a step of the optimiser, which fits the second opinion in the end."""
+    epochs: Whole = 8
+    learning_rate: Positive = 0.004
+    """The highest; it rises to that and falls again (one cycle)."""
+
+
 LineUp = str | Annotated[tuple[str, ...], Field(min_length=3, max_length=3)]
 
 
@@ -138,6 +160,8 @@ class TrainConfig(StrictModel):
     value_network: Hidden
     """The same of the value."""
     ppo: PPOConfig
+    refinement: RefinementConfig | None = None
+    """What follows PPO, of ``candidates`` only; without it nothing does."""
     evaluation: EvaluationConfig
 
     @model_validator(mode="after")
@@ -149,6 +173,17 @@ class TrainConfig(StrictModel):
                 f"encoding {self.encoding}; another one is for candidates only"
             )
         return self
+
+    @model_validator(mode="after")
+    def _can_be_refined(self) -> "TrainConfig":
+        if self.refinement is not None and self.encoding != "candidates":
+            raise ValueError(f"refinement: is for the encoding candidates, not for {self.encoding}")
+        return self
+
+    @property
+    def all_decisions(self) -> int:
+        """When the run ends: after the decisions of PPO and those of its refinement."""
+        return self.decisions + (self.refinement.decisions if self.refinement else 0)
 
     @model_validator(mode="after")
     def _seats_them_all(self) -> "TrainConfig":

@@ -1,6 +1,7 @@
 """Training with sb3-contrib's MaskablePPO, unmodified, on the batch engine."""
 
 import contextlib
+import copy
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 from torch import nn
 
-from retinue.agents.network import Network, PolicyNetwork, network_for
+from retinue.agents.network import CandidateNetwork, Network, PolicyNetwork, network_for
 from retinue.agents.policy import PolicyAgent, Returns, TorchModel, manifest_of, save_policy
 from retinue.agents.registry import make_known_agent
 from retinue.envs.actions import Encoding
@@ -26,6 +27,7 @@ from retinue.training.clock import Clock
 from retinue.training.config import TrainConfig, ruleset_of
 from retinue.training.league import League
 from retinue.training.measure import Measurement, Measurer, agents_of
+from retinue.training.refinement import Refiner, repliers
 from retinue.training.run_folder import RunError, RunFolder
 from retinue.training.sb3_vec_env import RetinueVecEnv
 
@@ -45,6 +47,8 @@ def check_names(config: TrainConfig) -> None:
     ruleset = ruleset_of(config)
     for name in (*config.opponents, *agents_of(config.evaluation)):
         make_known_agent(name, ruleset)
+    if config.refinement is not None:
+        repliers(config.refinement, ruleset)
 
 
 def make_league(config: TrainConfig, ruleset: Ruleset) -> League:
@@ -124,7 +128,7 @@ def make_model(config: TrainConfig, environment: VecEnv) -> MaskablePPO:
     return model
 
 
-def has_diverged(model: MaskablePPO) -> bool:
+def has_diverged(model: MaskablePPO | Refiner) -> bool:
     """Tell whether a learner's weights have grown past all use, or are no numbers any more."""
     return not all(bool((each.abs() < LARGEST_WEIGHT).all()) for each in model.policy.parameters())
 
@@ -140,6 +144,109 @@ def policy_of(model: MaskablePPO, config: TrainConfig, encoding: Encoding) -> Ne
     for mine, theirs in zip(network.layers, trained, strict=True):
         mine.load_state_dict(theirs.state_dict())
     return network.eval()
+
+
+class _Training:
+    """A run while it is trained: PPO's learner first, then, if it is to be refined, another."""
+
+    def __init__(self, config: TrainConfig, run: RunFolder) -> None:
+        self.config, self.run = config, run
+        ruleset = run.ruleset()
+        self.league = make_league(config, ruleset)
+        self.environment = make_vec_env(config, ruleset, self.league)
+        self.encoding = self.environment.batch.encoding
+        self.measurer = Measurer(config, ruleset)
+        self.learner: MaskablePPO | Refiner = make_model(config, self.environment)
+        self.decisions = 0
+        self.elapsed = 0.0
+
+    def resume(self) -> None:
+        """Go on from the run's checkpoint."""
+        state = self.run.load_checkpoint()
+        if state.get("is_refining"):
+            self.start_refining()
+        self.elapsed = restore(self.config, self.learner, self.environment, self.league, state)
+        self.decisions = self.learner.num_timesteps
+        self.run.keep_metrics_until(self.decisions)
+
+    def start_refining(self) -> None:
+        """Let another learner go on with what PPO's has learned."""
+        network = self.network()
+        assert isinstance(network, CandidateNetwork)  # as the configuration was checked
+        self.learner = Refiner(self.config, network, self.environment, self.decisions)
+
+    def network(self) -> Network:
+        """Return a copy of what the learner has learned."""
+        if isinstance(self.learner, Refiner):
+            return copy.deepcopy(self.learner.network).eval()
+        return policy_of(self.learner, self.config, self.encoding)
+
+    def agent(self) -> PolicyAgent:
+        """Return the learner as an agent."""
+        threads = self.config.engine_threads
+        return PolicyAgent(TorchModel(self.network()), self.encoding, "learner", threads=threads)
+
+    def keep(self, folder: Path, decisions: int) -> None:
+        """Write what the learner has learned, so many decisions, to a folder."""
+        config = self.config
+        returns = Returns(**config.reward.model_dump(), discount=config.ppo.discount)
+        network = self.network()
+        manifest = manifest_of(
+            self.encoding,
+            config.network,
+            config.value_network,
+            decisions,
+            returns,
+            refined=isinstance(network, CandidateNetwork) and network.opinion is not None,
+        )
+        save_policy(folder, network, manifest)
+
+    def measure(self) -> Measurement:
+        """Keep the learner as it is in the run's history, and measure it."""
+        decisions = self.learner.num_timesteps
+        self.keep(self.run.history / str(decisions), decisions)
+        return self.measurer.during(self.agent(), decisions)
+
+    def learn(self, until: int) -> bool:
+        """Let the learner learn until so many decisions have been made; tell if it may go on.
+
+        Raises:
+            RunError: its weights have grown past all use.
+        """
+        learner, league, environment = self.learner, self.league, self.environment
+        callback = TrainingCallback(
+            self.config,
+            self.run,
+            measure=self.measure,
+            capture=lambda seconds: capture(self.config, learner, environment, league, seconds),
+            renew=lambda: league.update(self.network(), environment.batch, learner.num_timesteps),
+            league=league,
+            clock=Clock(environment, league),
+            measured=self.run.last_measured(),
+            elapsed=self.elapsed,
+        )
+        logger = Logger(str(self.run.path), [TensorBoardOutputFormat(str(self.run.tensorboard))])
+        learner.set_logger(logger)
+        with contextlib.closing(logger), callback.running():
+            try:
+                if isinstance(learner, Refiner):
+                    learner.learn(until, callback)
+                else:
+                    learner.learn(
+                        until - self.decisions,
+                        callback,
+                        log_interval=1,
+                        reset_num_timesteps=not self.decisions,
+                    )
+            except ValueError as error:
+                if not has_diverged(learner):
+                    raise
+                raise RunError(
+                    f"{self.run.path}: training diverged; try a lower ppo.learning_rate or a "
+                    "larger reward.scale"
+                ) from error
+        self.decisions, self.elapsed = callback.decisions, callback.elapsed
+        return not callback.was_interrupted
 
 
 def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measurement | None:
@@ -160,66 +267,19 @@ def train(config: TrainConfig, run: RunFolder, *, resume: bool = False) -> Measu
         RunError: the checkpoint does not fit the run.
     """
     torch.set_num_threads(config.torch_threads)
-    ruleset = run.ruleset()
-    league = make_league(config, ruleset)
-    environment = make_vec_env(config, ruleset, league)
-    model = make_model(config, environment)
-    measurer = Measurer(config, ruleset)
-    encoding = environment.batch.encoding
-
-    def agent_now() -> PolicyAgent:
-        network = policy_of(model, config, encoding)
-        return PolicyAgent(TorchModel(network), encoding, "learner", threads=config.engine_threads)
-
-    def keep(folder: Path, decisions: int) -> None:
-        returns = Returns(**config.reward.model_dump(), discount=config.ppo.discount)
-        manifest = manifest_of(encoding, config.network, config.value_network, decisions, returns)
-        save_policy(folder, policy_of(model, config, encoding), manifest)
-
-    def measure() -> Measurement:
-        keep(run.history / str(model.num_timesteps), model.num_timesteps)
-        return measurer.during(agent_now(), model.num_timesteps)
-
-    elapsed = 0.0
+    training = _Training(config, run)
     if resume:
-        state = run.load_checkpoint()
-        elapsed = restore(config, model, environment, league, state)
-        run.keep_metrics_until(model.num_timesteps)
-    decisions = model.num_timesteps
-    callback = TrainingCallback(
-        config,
-        run,
-        measure=measure,
-        capture=lambda seconds: capture(config, model, environment, league, seconds),
-        renew=lambda: league.update(
-            policy_of(model, config, encoding), environment.batch, model.num_timesteps
-        ),
-        league=league,
-        clock=Clock(environment, league),
-        elapsed=elapsed,
-    )
-    if decisions < config.decisions:
-        logger = Logger(str(run.path), [TensorBoardOutputFormat(str(run.tensorboard))])
-        model.set_logger(logger)
-        with contextlib.closing(logger), callback.running():
-            try:
-                model.learn(
-                    config.decisions - decisions,
-                    callback,
-                    log_interval=1,
-                    reset_num_timesteps=not resume,
-                )
-            except ValueError as error:
-                if not has_diverged(model):
-                    raise
-                raise RunError(
-                    f"{run.path}: training diverged; try a lower ppo.learning_rate or a larger "
-                    "reward.scale"
-                ) from error
-        decisions = callback.decisions
-    keep(run.policy, decisions)
-    if callback.was_interrupted:
+        training.resume()
+    goes_on = True
+    if training.decisions < config.decisions:
+        goes_on = training.learn(config.decisions)
+    if goes_on and config.decisions <= training.decisions < config.all_decisions:
+        if not isinstance(training.learner, Refiner):
+            training.start_refining()
+        goes_on = training.learn(config.all_decisions)
+    training.keep(run.policy, training.decisions)
+    if not goes_on:
         return None
-    result = measurer.final(agent_now(), decisions)
+    result = training.measurer.final(training.agent(), training.decisions)
     run.save_evaluation(result.as_dict())
     return result

@@ -117,9 +117,15 @@ class RunFolder:
         """Drop metrics that came after the checkpoint that is resumed from."""
         path = self.path / METRICS_FILE
         if path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines()
-            kept = [line for line in lines if json.loads(line)["decisions"] <= decisions]
+            kept = [line for line in _lines(path) if json.loads(line)["decisions"] <= decisions]
             write_atomically(path, "".join(f"{line}\n" for line in kept))
+
+    def last_measured(self) -> int:
+        """Return after how many decisions the learner was measured last; 0 if never."""
+        path = self.path / METRICS_FILE
+        if not path.exists():
+            return 0
+        return max((json.loads(each)["decisions"] for each in _lines(path)), default=0)
 
     def save_checkpoint(self, state: dict[str, Any]) -> None:
         """Write a checkpoint of tensors and plain data, whole or not at all."""
@@ -143,3 +149,7 @@ class RunFolder:
     def save_evaluation(self, table: dict[str, Any]) -> None:
         """Write the final measurement to ``evaluation.json``."""
         write_atomically(self.path / EVALUATION_FILE, json.dumps(table, indent=2) + "\n")
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
