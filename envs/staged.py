@@ -80,6 +80,8 @@ def play_scene(scene: Scene) -> dict[str, Any]:
     turn = _turn_of(scene.turn)
     ruleset, state, rolled = _position_of(scene.position, turn["rolls"].sum(axis=0))
     game = state_from_json(state, ruleset, scene.what)
+    if game["seat"] != (seat := _mover(scene.position)):
+        raise ValueError(f"{scene.position!r}: {SEAT_NAMES[seat]} is not to move")
     engine.set_dice(game, ruleset, rolled)
     played = {
         "rule": scene.rule,
@@ -120,8 +122,7 @@ def _position_of(words: str, spent: Any) -> tuple[Ruleset, dict[str, Any], list[
     parts = [part.split() for part in words.split(",") if part.strip()]
     modes = [part[0] for part in parts if part[0] in MODES]
     ruleset = load_ruleset(modes[0] if modes else MODES[0])
-    movers = [part[0] for part in parts if part[1:] == ["to", "move"]]
-    seat = SEAT_NAMES.index(movers[0]) if movers else 0
+    seat = _mover(words)
     state = state_to_json(new_game(ruleset))
     state["turns_taken"] = [2 if other < seat else 1 for other in range(SEATS)]
     rolled = None
@@ -145,6 +146,12 @@ def _position_of(words: str, spent: Any) -> tuple[Ruleset, dict[str, Any], list[
     return ruleset, state, rolled
 
 
+def _mover(words: str) -> int:
+    """Return the seat that a position says is to move."""
+    found = re.search(rf"({'|'.join(SEAT_NAMES)}) to move", words)
+    return SEAT_NAMES.index(found[1]) if found else 0
+
+
 def _put(seat: int, words: list[str], state: dict[str, Any], ruleset: Ruleset) -> None:
     """Write a seat's part of a position into a state."""
     names = iter(words)
@@ -154,7 +161,7 @@ def _put(seat: int, words: list[str], state: dict[str, Any], ruleset: Ruleset) -
         elif name in _ENTRIES:
             state[_ENTRIES[name]][seat] = int(next(names))
         else:
-            piece, place = PIECE_NAMES.index(name), _PLACE.fullmatch(next(names))
+            piece, place = _piece(name), _PLACE.fullmatch(next(names, ""))
             if place is None:
                 raise ValueError(f"{' '.join(words)!r}: no place after {name}")
             code, active, records, points = place.groups()
@@ -164,6 +171,12 @@ def _put(seat: int, words: list[str], state: dict[str, Any], ruleset: Ruleset) -
             state["midpoint"][seat][piece] = len(active)
             state["checkpoints"][seat][piece] = int(records or 0)
             state["progression"][seat][piece] = int(points or 0)
+
+
+def _piece(name: str) -> int:
+    if name not in PIECE_NAMES:
+        raise ValueError(f"{name!r} is neither a piece nor a number of a seat")
+    return PIECE_NAMES.index(name)
 
 
 def _turn_of(words: str) -> Record:
@@ -178,7 +191,7 @@ def _turn_of(words: str) -> Record:
         elif to == PIECE_NAMES[board.NOBLE]:
             turn["noble_steps"] = int(word)
         else:
-            turn["rolls"][PIECE_NAMES.index(to), int(word) - 1] += 1
+            turn["rolls"][_piece(to), int(word) - 1] += 1
     return turn
 
 
