@@ -140,3 +140,9 @@ def test_it_depends_on_one_package_and_names_no_registry() -> None:
     assert "://" not in re.sub(r'"url": "https?://[^"]*"', "", lock)
     for each in json.loads(lock)["packages"].values():
         assert "integrity" in each or "dependencies" in each
+
+
+def test_without_a_service_it_says_so(example: Path) -> None:
+    done = run_script(example, "play.mjs", "--url", "http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert done.stderr == ("nobody answers at http://127.0.0.1:1: is `retinue serve` running?\n")

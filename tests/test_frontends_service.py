@@ -1,0 +1,137 @@
+"""What the page on frontends says over HTTP, and the JavaScript example against the service."""
+
+import contextlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from javascript import copy_example, node, run_script
+from retinue.envs import document
+from retinue.envs.game import jit
+from retinue.envs.game.record import verify_record
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / document.FRONTENDS
+DEFAULT = "http://127.0.0.1:8765"
+START, LIMIT = 300, 300
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not jit.ENABLED, reason="too much for plain Python"),
+]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service of its own."""
+    folder, port = tmp_path_factory.mktemp("service"), free_port()
+    command = [sys.executable, "-m", "retinue.cli", "serve", "--port", str(port)]
+    with (folder / "log.txt").open("w") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + START
+        while True:
+            with contextlib.suppress(OSError):  # nobody answers yet
+                urllib.request.urlopen(f"{address}/health", timeout=10).close()
+                break
+            assert process.poll() is None, (folder / "log.txt").read_text()
+            assert time.monotonic() < deadline, "the service did not start"
+            time.sleep(0.2)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def program(language: str, service: str) -> str:
+    """Return the page's program in a language, for the address of a service."""
+    text = PAGE.read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert found.count(DEFAULT) == 1
+    return str(found.replace(DEFAULT, service))
+
+
+def run(folder: Path, *words: str) -> str:
+    """Run a program and return what it printed."""
+    done = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_python_program_plays_a_match(service: str, tmp_path: Path) -> None:
+    (tmp_path / "play.py").write_text(program("python", service))
+    out = run(tmp_path, sys.executable, "-W", "error", "play.py")
+    found = verify_record(tmp_path / "match.jsonl")
+    assert found.result is not None
+    assert out == f"totals {list(found.result.totals)}\n"
+    assert found.header.agents == ("human", "greedy", "racer", "policy:easy")
+    assert found.header.seed is not None
+
+
+def test_the_javascript_program_plays_a_match(service: str, tmp_path: Path) -> None:
+    (tmp_path / "play.mjs").write_text(program("javascript", service))
+    out = run(tmp_path, node(), "play.mjs")
+    places = [int(place) for place in re.findall(r"\d", out)]
+    assert out.startswith("places [ ")
+    assert min(places) == 1
+    assert len(places) == 4
+
+
+@pytest.mark.skipif(not (shutil.which("curl") and shutil.which("bash")), reason="needs curl")
+def test_the_requests_by_curl(service: str, tmp_path: Path) -> None:
+    (tmp_path / "ask.sh").write_text(program("bash", service))
+    out = run(tmp_path, "bash", "-euo", "pipefail", "ask.sh")
+    assert '"policy:hard"' in out
+    assert len(re.findall(r'"probability": ?[\d.]+', out)) == 3
+    found = verify_record(tmp_path / "brawl.jsonl")
+    assert found.result is not None
+    assert found.header.agents == ("racer", "greedy", "policy:easy", "random")
+
+
+@pytest.mark.parametrize(("mode", "seat"), [("journey", 0), ("brawl", 2)])
+def test_the_example_plays_a_match(service: str, tmp_path: Path, mode: str, seat: int) -> None:
+    """It checks each state that the service reports with rules of its own, and the dice."""
+    example = copy_example(tmp_path)
+    # Its policies are beside it in the documentation.
+    shutil.copytree(PAGE.parent / "vectors", tmp_path / "vectors")
+    policy = tmp_path / "vectors" / f"policy-{mode}-turn.onnx"
+    done = run_script(
+        example,
+        *("play.mjs", "--url", service, "--mode", mode, "--seat", str(seat)),
+        *("--policy", policy, "--opponents", "racer,greedy,random"),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *rows = done.stdout.splitlines()
+    turns, own = re.fullmatch(  # type: ignore[union-attr]
+        rf"(\d+) turns, (\d+) of them by turn in seat {seat}; (?:clock|finished)", first
+    ).groups()
+    assert 4 <= 3 * int(own) <= int(turns)
+    names = ["racer", "greedy", "random"]
+    names.insert(seat, "human")
+    assert [re.fullmatch(r"[1-4]\. (.*): -?\d+ points", row)[1] for row in rows] == names  # type: ignore[index]
+
+
+def test_the_example_says_why_it_is_refused(service: str, tmp_path: Path) -> None:
+    example = copy_example(tmp_path)
+    policy = PAGE.parent / "vectors" / "policy-journey-turn.onnx"
+    done = run_script(
+        example,
+        *("play.mjs", "--url", service, "--policy", policy, "--opponents", "nobody,racer,racer"),
+    )
+    assert done.returncode == 1
+    assert re.fullmatch(r"/v1/matches: 422, seats\[1\]: .*nobody.*\n", done.stderr)
