@@ -1,13 +1,10 @@
 """What the page on frontends says over HTTP, and the JavaScript example against the service."""
 
-import contextlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,29 +25,21 @@ pytestmark = [
 ]
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a service of its own."""
-    folder, port = tmp_path_factory.mktemp("service"), free_port()
-    command = [sys.executable, "-m", "retinue.cli", "serve", "--port", str(port)]
-    with (folder / "log.txt").open("w") as log:
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+    folder = tmp_path_factory.mktemp("service")
+    log = folder / "log.txt"
+    command = [sys.executable, "-m", "retinue.cli", "serve", "--port", "0"]
+    with log.open("w") as file:
+        process = subprocess.Popen(command, cwd=folder, stdout=file, stderr=subprocess.STDOUT)
     try:
-        address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + START
-        while True:
-            with contextlib.suppress(OSError):  # nobody answers yet
-                urllib.request.urlopen(f"{address}/health", timeout=10).close()
-                break
-            assert process.poll() is None, (folder / "log.txt").read_text()
+        deadline = time.monotonic() + START
+        while not (found := re.search(r"(http://\S+:\d+) serves", log.read_text())):
+            assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, "the service did not start"
-            time.sleep(0.2)
-        yield address
+            time.sleep(0.1)
+        yield found[1]
     finally:
         process.terminate()
         process.wait(60)
