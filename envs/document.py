@@ -5,7 +5,7 @@
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -117,7 +117,7 @@ def frontend_index() -> str:
 def constants() -> str:
     """Return the numbers that the observation is made with, as a Markdown table."""
     rulesets = [load_ruleset(mode) for mode in MODES]
-    rows = {
+    rows: dict[str, Sequence[object]] = {
         "observation version": [OBSERVATION_VERSION] * 2,
         "position code of Home, `H`": [ruleset.home for ruleset in rulesets],
         "store capacity": [ruleset.store_capacity for ruleset in rulesets],
@@ -132,7 +132,7 @@ def constants() -> str:
         "rules digest": [f"`{ruleset.digest}`" for ruleset in rulesets],
     }
     head = "".join(f" {mode.capitalize()} |" for mode in MODES)
-    lines = [f"| {name} | {first} | {second} |" for name, (first, second) in rows.items()]
+    lines = [f"| {name} | {' | '.join(map(str, row))} |" for name, row in rows.items()]
     return "\n".join([f"| |{head}", "|---|---|---|", *lines])
 
 

@@ -71,6 +71,7 @@ _SCENES: Final = """
 3.2 | a roll given twice | green G1 20 G2 21, rolls 1 1 2 2 | G1 2 2 G2 2
 3.2 | the Noble leaves the Yard without a credit | green G1 20 credits 0 | N 6
 3.2 | a Noble in Home does not move | green N 75 | N 1
+3.2 | the Noble makes 6 steps at most | green N 20 | N 7
 3.2 | a Noble that stays is written as before | green N 20 | N 0 after
 3.2 | rolls of earlier turns | green G1 36, store 2 5 5 5 5, rolls 1 1 1 | G1 5 5
 3.3.1 | the sum of several rolls | green G1 17 | G1 3 3 5
@@ -98,6 +99,8 @@ _SCENES: Final = """
 3.5.1 | three stop two | green G1 51 G2 51, red G1 57 G2 57 G3 57 | G1 6 2 G2 6 2
 3.5.1 | no stack: one of each seat | green G1 51, red G1 57, blue G1 57, yellow G1 57 | G1 6 2
 3.5.1 | a Noble adds nothing to a Guard | green G1 35, red G1 36 N 36 | G1 2
+3.5.1 | a stack on its entering tile is not on the Home path | green G1 63*, red G1 0 G2 0 | G1 1
+3.5.1 | nor for the Noble | green N 63*, red G1 0 G2 0 | N 1
 3.5.1 | a stack of two stops the Noble | green N 51, red G1 54 G2 54 | N 6
 3.5.2 | two own Guards stop the Noble | green N 51 G1 54 G2 54 | N 6
 3.5.2 | one own Guard does not | green N 51 G1 54 | N 6
@@ -116,6 +119,7 @@ _SCENES: Final = """
 3.6.1 | captured before the others go on | green G1 55 G2 55, red G1 57 G2 57 | G1 2 G2 4
 3.6.1 | several seats on one tile | green G1 18, red G1 20 N 20, blue G1 20, yellow G1 20 | G1 2
 3.6.2 | on an entering tile only its owner is safe | green G1 15, red G1 17 N 17, blue G1 17 | G1 2
+3.6.2 | nobody is captured from the Home path | green G1 62*, red G1 0 | G1 2
 3.6.2 | caught by a Guard that leaves its Yard | red G1 0 N 0 | G1 1
 3.6.3 | what a captured piece loses and keeps | green G1 35, red G2 36*/5+90 G1 40*/0+70 | G1 1
 3.6.4 | a captured Noble's seat starts with new credits | green G1 35, red N 36 credits 0 | G1 1
@@ -189,10 +193,11 @@ def _worth() -> Iterator[str]:
     places = {
         "in the Yard": "-1",
         "on its entering tile": "0",
-        "on the Home path": "70",
+        "on the first tile of its Home path": "68",
         "in Home": "75",
         "on a Castle": "41",
         "on a regular tile": "40",
+        "next to its entering tile": "1",
         "on another's entering tile": "51",
         "on its midpoint": "34",
     }

@@ -37,7 +37,8 @@ _WORDS: Final = (0, 1, 0xFFFFFFFF, 1 << 32, 0x0123456789ABCDEF, (1 << 64) - 1)
 _OWN_TURNS: Final = (0, 1, 44, 179)
 CROWDED: Final = 8
 """Positions that no match gave: pieces close together, and everything that can be in a state."""
-_CHANCE: Final = 20_250_101  # key of what is drawn here
+_FOR_CHOICES: Final = 1 << 8
+"""Chance that draws choices, by position; the crowded positions themselves are drawn below it."""
 
 
 def to_text(content: Content) -> str:
@@ -152,7 +153,7 @@ def position_vectors(positions: Sequence[Position], ruleset: Ruleset) -> Content
 def crowded_positions(ruleset: Ruleset) -> Iterator[Position]:
     """Yield positions with pieces close together, drawn entry by entry."""
     for index in range(CROWDED):
-        chance = _Chance(_CHANCE + index)
+        chance = _Chance(ruleset, index)
         state = state_to_json(new_game(ruleset))
         spots = [chance.below(LOOP) for _ in range(4)]
         for seat in range(SEATS):
@@ -200,10 +201,10 @@ def considered(
 
 
 class _Chance:
-    """A counted source of chance."""
+    """A counted source of chance, another one for each mode and purpose."""
 
-    def __init__(self, key: int) -> None:
-        self._key = np.uint64(key)
+    def __init__(self, ruleset: Ruleset, purpose: int) -> None:
+        self._key = np.uint64(dice.derive(np.uint64(MODES.index(ruleset.mode)), purpose))
         self._count = 0
 
     def below(self, bound: int) -> int:
@@ -248,7 +249,7 @@ def _place(
 
 def _position(position: Position, index: int) -> Content:
     """Return the vectors of one position, the ``index``-th of its mode."""
-    chance = _Chance((_CHANCE << 8) + index)
+    chance = _Chance(position.ruleset, _FOR_CHOICES + index)
     game, turn = position.game(), Encoding("turn", position.ruleset)
     _, (first,) = considered(position, turn, lambda *_: np.zeros(len(turn.nvec)))
     parts = {name: numbers(part) for name, part in turn.layout().split(first.observation).items()}

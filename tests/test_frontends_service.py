@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from javascript import copy_example, node, run_script
+from javascript import VECTORS, copy_example, node, run_script
 from retinue.envs import document
 from retinue.envs.game import jit
 from retinue.envs.game.record import verify_record
@@ -95,21 +95,19 @@ def test_the_requests_by_curl(service: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mode", "seat"), [("journey", 0), ("brawl", 2)])
 def test_the_example_plays_a_match(service: str, tmp_path: Path, mode: str, seat: int) -> None:
     """It checks each state that the service reports with rules of its own, and the dice."""
-    example = copy_example(tmp_path)
-    # Its policies are beside it in the documentation.
-    shutil.copytree(PAGE.parent / "vectors", tmp_path / "vectors")
-    policy = tmp_path / "vectors" / f"policy-{mode}-turn.onnx"
+    example = copy_example(tmp_path / "examples")
+    shutil.copytree(VECTORS, tmp_path / "vectors")  # as beside it in the documentation
     done = run_script(
         example,
         *("play.mjs", "--url", service, "--mode", mode, "--seat", str(seat)),
-        *("--policy", policy, "--opponents", "racer,greedy,random"),
+        *("--opponents", "racer,greedy,random"),
     )
     assert (done.returncode, done.stderr) == (0, "")
     first, *rows = done.stdout.splitlines()
     turns, own = re.fullmatch(  # type: ignore[union-attr]
         rf"(\d+) turns, (\d+) of them by turn in seat {seat}; (?:clock|finished)", first
     ).groups()
-    assert 4 <= 3 * int(own) <= int(turns)
+    assert 1 < int(own) < int(turns)
     names = ["racer", "greedy", "random"]
     names.insert(seat, "human")
     assert [re.fullmatch(r"[1-4]\. (.*): -?\d+ points", row)[1] for row in rows] == names  # type: ignore[index]
@@ -117,7 +115,7 @@ def test_the_example_plays_a_match(service: str, tmp_path: Path, mode: str, seat
 
 def test_the_example_says_why_it_is_refused(service: str, tmp_path: Path) -> None:
     example = copy_example(tmp_path)
-    policy = PAGE.parent / "vectors" / "policy-journey-turn.onnx"
+    policy = VECTORS / "policy-journey-turn.onnx"
     done = run_script(
         example,
         *("play.mjs", "--url", service, "--policy", policy, "--opponents", "nobody,racer,racer"),
