@@ -32,6 +32,7 @@ from retinue.cli_export import curves, export, measure, model_card
 from retinue.cli_measure import bench, bench_generator, cross_table
 from retinue.cli_tournament import calibrate, compare, tournament
 from retinue.cli_tune import tune
+from retinue.cli_vectors import vectors
 from retinue.evaluation.text import printable
 
 
@@ -321,6 +322,7 @@ app.command(
 )(tournament)
 app.command(epilog="Example: retinue compare tactician greedy --mode brawl --margin 0.1")(compare)
 app.command(epilog="Example: retinue calibrate --comparisons 500")(calibrate)
+app.command(epilog="Example: retinue vectors --out docs/vectors")(vectors)
 
 
 # --- The command itself

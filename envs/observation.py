@@ -171,6 +171,16 @@ def steps_home(position: int, midpoint: bool, direction: int, home: int) -> int:
     return from_yard + offset + (0 if passes else LOOP) + to_home
 
 
+def longest_way(ruleset: Ruleset) -> int:
+    """Return how many steps a piece on the loop needs to Home at most."""
+    ways = (
+        steps_home(offset, False, direction, ruleset.home)
+        for offset in range(LOOP)
+        for direction in (board.FORWARD, board.BACKWARD)
+    )
+    return max(ways)
+
+
 MAX_PLACES: Final = LOOP + 22
 """Position codes under the longest Home path that a ruleset may have, the Yard included."""
 
@@ -184,9 +194,7 @@ def place_table(ruleset: Ruleset) -> np.ndarray[Any, np.dtype[np.float32]]:
     """
     home = ruleset.home
     table = np.zeros((SEATS, 2, MAX_PLACES, _FEATURES), np.float32)
-    longest = max(
-        steps_home(offset, False, direction, home) for offset in range(LOOP) for direction in (0, 1)
-    )
+    longest = longest_way(ruleset)
     for seen, midpoint, position in np.ndindex(SEATS, 2, home + 2):
         code = position - 1
         row = table[seen, midpoint, position]

@@ -35,6 +35,7 @@ NOT_BELOW_THE_COMMAND = (
     "retinue.cli_export",
     "retinue.cli_measure",
     "retinue.cli_tune",
+    "retinue.cli_vectors",
 )
 
 

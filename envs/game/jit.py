@@ -52,7 +52,10 @@ _NEVER_COMPILED = (
     "envs/document.py",
     "envs/last_moves.py",
     "envs/render*.py",
+    "envs/scenes.py",
     "envs/seating.py",
+    "envs/staged.py",
+    "envs/vectors.py",
     "agents/artifact.py",
     "agents/loading.py",
     "agents/lookahead.py",
@@ -65,6 +68,7 @@ _NEVER_COMPILED = (
     "agents/process.py",
     "agents/search.py",
     "agents/user.py",
+    "agents/vectors.py",
     "agents/worker.py",
     "agents/zoo.py",
 )
