@@ -30,6 +30,7 @@ from retinue.cli_common import (
 )
 from retinue.cli_export import curves, export, measure, model_card
 from retinue.cli_measure import bench, bench_generator, cross_table
+from retinue.cli_serve import serve
 from retinue.cli_tournament import calibrate, compare, tournament
 from retinue.cli_tune import tune
 from retinue.evaluation.text import printable
@@ -310,6 +311,9 @@ app.command(
     epilog="Examples: retinue tune --mode brawl --out mine.yaml   |   "
     "retinue tune --rules my.yaml --start tactician --out mine.yaml"
 )(tune)
+app.command(
+    epilog="Examples: retinue serve   |   retinue serve --port 9000 --agent mine=policy:mine.onnx"
+)(serve)
 app.command(epilog="Example: retinue bench --json bench.json")(bench)
 app.command(epilog="Example: retinue bench-generator --mode brawl --blocks 100")(bench_generator)
 app.command(

@@ -64,6 +64,7 @@ _NEVER_COMPILED = (
     "agents/policy_search.py",
     "agents/process.py",
     "agents/search.py",
+    "agents/server/*.py",
     "agents/user.py",
     "agents/worker.py",
     "agents/zoo.py",

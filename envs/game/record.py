@@ -90,18 +90,12 @@ class HeaderModel(StrictModel):
     start: StateModel
 
 
-class TurnModel(StrictModel):
-    """One turn's line."""
+class ChoicesModel(StrictModel):
+    """What a seat chooses in a turn."""
 
-    turn: Annotated[int, Field(ge=0)]
-    seat: Seat
-    rolled: Rolls
-    credits_earned: Annotated[int, Field(ge=0)]
     direction: Literal["forward", "backward"]
     noble: NobleModel
     guards: tuple[Rolls, Rolls, Rolls, Rolls]
-    events: tuple[EventModel, ...]
-    after: StateModel
 
     def to_turn(self) -> Record:
         """Return the ``TURN`` record of the choices.
@@ -121,6 +115,17 @@ class TurnModel(StrictModel):
             for value in values:
                 turn["rolls"][guard, value - 1] += 1
         return turn
+
+
+class TurnModel(ChoicesModel):
+    """One turn's line."""
+
+    turn: Annotated[int, Field(ge=0)]
+    seat: Seat
+    rolled: Rolls
+    credits_earned: Annotated[int, Field(ge=0)]
+    events: tuple[EventModel, ...]
+    after: StateModel
 
 
 class ResultModel(StrictModel):
