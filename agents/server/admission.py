@@ -11,6 +11,7 @@ from retinue.agents.server.problems import ProblemError, as_response
 
 UNLIMITED: Final = ("/health", "/metrics")
 """Answered however much there is to do."""
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 STREAM: Final = "text/event-stream"
 
 HEADERS: Final = {
@@ -70,4 +71,5 @@ class Admission:
         finally:
             self._active -= counts
             path = getattr(scope.get("route"), "path", "other")
-            self._metrics.answered(scope["method"], path, status, time.perf_counter() - began)
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            self._metrics.answered(method, path, status, time.perf_counter() - began)

@@ -45,7 +45,6 @@ def create_app(service: Service) -> FastAPI:
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
         separate_input_output_schemas=False,
-        max_body_size=service.settings.body_bytes,
         redirect_slashes=False,
     )
     problems.install(app)

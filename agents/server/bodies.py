@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 
 from retinue.agents.server.problems import ProblemError, invalid
+from retinue.agents.server.settings import Settings
 from retinue.envs.game.schema import SchemaError, StrictModel, fault_of, from_json
 
 M = TypeVar("M", bound=StrictModel)
@@ -15,7 +16,7 @@ M = TypeVar("M", bound=StrictModel)
 COMPONENTS = "#/components/schemas/{model}"
 
 
-async def read_body(request: Request, model: type[M], seconds: float) -> M:
+async def read_body(request: Request, model: type[M], settings: Settings) -> M:
     """Return what a request's body says.
 
     FastAPI's own way would turn the JSON into Python's objects first, of which a strict model takes
@@ -24,20 +25,35 @@ async def read_body(request: Request, model: type[M], seconds: float) -> M:
     Args:
         request: its content type must be JSON's.
         model: of the body.
-        seconds: in which the body must have arrived.
+        settings: how large it may be, and in which time it must arrive.
 
     Raises:
-        ProblemError: 408, 415, 422.
+        ProblemError: 408, 413, 415, 422.
     """
     _check_type(request.headers.get("content-type", ""))
+    seconds = settings.body_seconds
     try:
         async with asyncio.timeout(seconds):
-            content = await request.body()
+            content = await _content(request, settings.body_bytes)
     except TimeoutError:
         raise ProblemError(408, f"the body did not arrive within {seconds:g} seconds") from None
     except ClientDisconnect:
         raise ProblemError(408, "the body did not arrive") from None
     return parse(content, model)
+
+
+async def _content(request: Request, most: int) -> bytes:
+    """Return a body, of which no more is read than it may have."""
+    declared = request.headers.get("content-length", "")
+    content = bytearray()
+    if not declared.isdecimal() or int(declared) <= most:
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > most:
+                break
+        else:
+            return bytes(content)
+    raise ProblemError(413, f"the body has more than {most:,} bytes")
 
 
 def parse(content: bytes, model: type[M]) -> M:

@@ -271,7 +271,7 @@ class Decider:
     def _work(self, lane: _Lane) -> None:
         minds = _Minds(self._roster)
         while questions := lane.take():
-            self._observe(questions[0].cast.name, len(questions))
+            self._observe(questions[0].cast.family, len(questions))
             found = self._answers(minds, questions)
             assert self._loop is not None
             self._loop.call_soon_threadsafe(_deliver, questions, found)

@@ -51,7 +51,7 @@ def router(service: Service) -> APIRouter:
     )
     async def create(request: Request) -> Response:
         """Begin a match; the tokens of its human seats are shown only here."""
-        asked = await read_body(request, MatchRequest, settings.body_seconds)
+        asked = await read_body(request, MatchRequest, settings)
         tokens, match = await hosting.create(asked)
         location = {"Location": f"/v1/matches/{match.id}"}
         return JSONResponse({"tokens": tokens, "match": match.view()}, 201, location)
@@ -72,7 +72,7 @@ def router(service: Service) -> APIRouter:
         request: Request, match_id: Id, token: Token, wait: Annotated[int, wait] = 0
     ) -> Response:
         """Play a human seat's turn; it is on disk when this is answered."""
-        asked = await read_body(request, HostedTurnRequest, settings.body_seconds)
+        asked = await read_body(request, HostedTurnRequest, settings)
         given = None if token is None else token.credentials
         match, line = await hosting.play(match_id, given, asked)
         await hosting.settle(match, wait)

@@ -30,6 +30,8 @@ CODES: Final = {
 """By status; an illegal turn is a 422 with a code of its own."""
 ILLEGAL_TURN: Final = "illegal_turn"
 RETRY_SECONDS: Final = 1
+_LONGEST: Final = 400
+"""Characters of a reason: it may quote what was sent."""
 
 log = logging.getLogger("retinue.server")
 
@@ -64,7 +66,7 @@ class ProblemError(Exception):
     ) -> None:
         super().__init__(reason)
         self.status = status
-        self.reason = reason
+        self.reason = reason if len(reason) <= _LONGEST else f"{reason[:_LONGEST]} ..."
         self.field = field
         self.code = code or CODES[status]
 
@@ -85,6 +87,7 @@ def as_response(problem: ProblemError) -> JSONResponse:
     headers = {
         401: {"WWW-Authenticate": "Bearer"},
         408: {"Connection": "close"},
+        413: {"Connection": "close"},  # the rest of the body is not waited for
         429: {"Retry-After": str(RETRY_SECONDS)},
     }
     return JSONResponse({"error": error}, problem.status, headers.get(problem.status))
@@ -113,8 +116,6 @@ def install(app: FastAPI) -> None:
             reason = f"there is no {request.url.path}"
         elif status == 405:
             reason = f"{request.url.path} takes no {request.method}"
-        elif status == 413:
-            reason = "the body is larger than this service takes"
         response = as_response(ProblemError(status, reason))
         response.headers.update(error.headers or {})
         return response

@@ -6,6 +6,7 @@ what is known, its options with ranges that keep a decision short, and nothing e
 
 import contextlib
 import dataclasses
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Final
 
 from retinue.agents.base import Agent
 from retinue.agents.options import Option, OptionError, parse_options
-from retinue.agents.policy import PolicyAgent, PolicyError, load_policy
+from retinue.agents.policy import PolicyAgent, load_policy
 from retinue.agents.registry import (
     _LOOKING,
     AgentError,
@@ -45,18 +46,23 @@ _NAMES: Final = ("base", "opponents")
 """Options that are names of agents, of which a request may give scripted ones."""
 
 
+log = logging.getLogger("retinue.server")
+
+
 @dataclass(frozen=True)
 class Cast:
     """An agent that a request may have.
 
     Attributes:
         name: as the request gave it.
+        family: the same without its options.
         spec: what the registry makes it from.
         policy: what stands after ``policy:`` of the policy that explains its choices, if any.
         takes_long: a decision may take so long that others must not wait for it.
     """
 
     name: str
+    family: str
     spec: str
     policy: str | None = None
     takes_long: bool = False
@@ -115,7 +121,7 @@ class Roster:
         if entry.kind == "search":
             spec += f",{_ALONE}" if colon else f":{_ALONE}"
         takes_long = entry.kind in ("search", "own") or (entry.kind == "policy" and bool(colon))
-        return Cast(text, spec, entry.policy, takes_long)
+        return Cast(text, name, spec, entry.policy, takes_long)
 
     def make(self, cast: Cast, ruleset: Ruleset) -> Agent:
         """Return a new agent.
@@ -126,20 +132,18 @@ class Roster:
         try:
             return make_agent(cast.spec, ruleset, time_limit=self._time_limit)
         except AgentError as error:
-            raise invalid("agent", error) from error
+            if self._entries[cast.family].kind in ("scripted", "strategy"):
+                raise invalid("agent", error) from error
+            # What it says may name files.
+            log.info("agent %s under rules %s: %s", cast.name, ruleset.digest, error)
+            raise invalid("agent", f"{cast.name} does not play under these rules") from error
 
     def policy_of(self, cast: Cast, ruleset: Ruleset) -> PolicyAgent | None:
         """Return the policy that explains an agent's choices, None if there is none.
 
-        Raises:
-            ProblemError: 422; it does not play under these rules.
+        It has been made under these rules.
         """
-        if cast.policy is None:
-            return None
-        try:
-            return load_policy(cast.policy, ruleset)
-        except PolicyError as error:
-            raise invalid("agent", error) from error
+        return None if cast.policy is None else load_policy(cast.policy, ruleset)
 
     def listing(self) -> Plain:
         """Return all that there are, ``AgentsAnswer``."""

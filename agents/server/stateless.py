@@ -94,7 +94,7 @@ def _add_decisions(routes: APIRouter, service: Service) -> None:
     )
     async def decide(request: Request) -> Response:
         """Let an agent choose a turn in a position."""
-        asked = await read_body(request, DecideRequest, settings.body_seconds)
+        asked = await read_body(request, DecideRequest, settings)
         (answer,) = await service.decider.ask([question_of(asked)])
         return JSONResponse(_decision(asked.agent, answer))
 
@@ -106,7 +106,7 @@ def _add_decisions(routes: APIRouter, service: Service) -> None:
     )
     async def decide_batch(request: Request) -> Response:
         """Let agents choose turns in many positions; one that does not fit refuses all."""
-        batch = await read_body(request, BatchRequest, settings.body_seconds)
+        batch = await read_body(request, BatchRequest, settings)
         asked = batch.decisions
         if len(asked) > settings.batch:
             most = settings.batch
@@ -128,7 +128,7 @@ def _add_decisions(routes: APIRouter, service: Service) -> None:
 
 
 def _add_referee(routes: APIRouter, service: Service) -> None:
-    seconds = service.settings.body_seconds
+    settings = service.settings
 
     @routes.post(
         "/referee/roll",
@@ -138,7 +138,7 @@ def _add_referee(routes: APIRouter, service: Service) -> None:
     )
     async def roll(request: Request) -> Response:
         """Roll the dice of the seat to move, or receive dice that fell elsewhere."""
-        return JSONResponse(roll_of(await read_body(request, RollRequest, seconds)))
+        return JSONResponse(roll_of(await read_body(request, RollRequest, settings)))
 
     @routes.post(
         "/referee/legal",
@@ -148,7 +148,7 @@ def _add_referee(routes: APIRouter, service: Service) -> None:
     )
     async def legal(request: Request) -> Response:
         """Say what the seat to move may choose, and judge a turn if one is given."""
-        asked = await read_body(request, LegalRequest, seconds)
+        asked = await read_body(request, LegalRequest, settings)
         game, ruleset = position_of(asked)
         verdict = None if asked.turn is None else verdict_on(game, ruleset, asked.turn)
         return JSONResponse({"legal": legal_of(game, ruleset), "verdict": verdict})
@@ -161,7 +161,7 @@ def _add_referee(routes: APIRouter, service: Service) -> None:
     )
     async def play(request: Request) -> Response:
         """Play a turn: give its line of a match record, and what comes next."""
-        asked = await read_body(request, PlayRequest, seconds)
+        asked = await read_body(request, PlayRequest, settings)
         return JSONResponse(played(asked, asked.turn))
 
 
