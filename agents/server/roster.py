@@ -179,6 +179,8 @@ class Roster:
         for level in LEVELS:
             name, text = f"{_POLICY}:{level}", f"the zoo's {level}, a trained policy"
             modes = tuple(mode for mode in MODES if level in levels_of(mode))
+            if not modes:
+                continue
             yield name, _Entry("policy", text, {}, modes, level)
             ahead = _bounded(_LOOKING["lookahead"], _MOST_AHEAD)
             told = f"{text}: tries its favourite turns before it chooses"

@@ -195,16 +195,7 @@ class Store:
         if not _is_id(match) or not path.exists():
             return None
         _drop_torn_line(path)
-        replay = MatchReplay(path)
-        game = replay.start.copy()
-        try:
-            for turn in replay:
-                game = turn.game
-        except RecordError:
-            if not self._complete(path, game):
-                raise
-            for turn in replay:
-                game = turn.game
+        replay, game = _replayed(path)
         secret = self._secret(match)
         seed = replay.header.seed
         if seed is not None and secret is not None:  # it ended between the two
@@ -215,7 +206,7 @@ class Store:
             replay.ruleset,
             replay.header.agents,
             replay.header.start.model_dump(mode="json"),
-            game.copy(),
+            game,
             replay.result,
             seed,
             secret,
@@ -235,16 +226,6 @@ class Store:
         for _, path in old:
             path.unlink(missing_ok=True)
         return len(old)
-
-    def _complete(self, path: Path, game: Record) -> bool:
-        """Add the result to a record that ends with the last turn; tell whether that was it."""
-        lines = path.read_bytes().splitlines()
-        if game["phase"] != OVER or b'"result"' in lines[-1][:12]:
-            return False
-        with path.open("ab") as file:
-            file.write(f"{json.dumps({'result': result_of(game)})}\n".encode())
-            _flush(file)
-        return True
 
     def _record(self, match: str) -> Path:
         return self._folder / f"{match}{_RECORD}"
@@ -286,3 +267,21 @@ def _drop_torn_line(path: Path) -> None:
     whole = content.rfind(b"\n") + 1
     if whole != len(content):
         os.truncate(path, whole)
+
+
+def _replayed(path: Path) -> tuple[MatchReplay, Record]:
+    """Replay a record; return ``GAME`` at its end too. A result that is missing is added."""
+    replay = MatchReplay(path)
+    game, line = replay.start.copy(), 1
+    try:
+        for turn in replay:
+            game, line = turn.game, turn.line
+    except RecordError:
+        lines = path.read_bytes().count(b"\n")
+        if game["phase"] != OVER or line != lines:
+            raise
+        with path.open("ab") as file:
+            file.write(f"{json.dumps({'result': result_of(game)})}\n".encode())
+            _flush(file)
+        return _replayed(path)
+    return replay, game
