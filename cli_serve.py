@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from retinue.cli_common import BAD_INPUT, complain
+from retinue.cli_common import BAD_INPUT, choose_ruleset, complain
 from retinue.evaluation.text import printable
 
 
@@ -54,6 +54,37 @@ def serve(
     )
     serve_at(settings, host, port, lambda address: _say(f"{address} serves; Ctrl-C ends it"))
     _say("ended; all matches are on disk")
+
+
+def bench_serve(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Of a service that runs.")],
+    agent: Annotated[str, typer.Option(metavar="AGENT", help="Who decides.")] = "policy:hard",
+    mode: Annotated[str, typer.Option(metavar="MODE", help="journey or brawl.")] = "journey",
+    clients: Annotated[int, typer.Option(min=1, max=256, help="That ask at once.")] = 32,
+    seconds: Annotated[float, typer.Option(min=1, max=600, help="How long.")] = 10.0,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there too.")
+    ] = None,
+) -> None:
+    """Measure a service: decisions a second, and how long each takes."""
+    import json
+
+    from retinue.envs.game.files import check_writable, write_atomically
+    from retinue.evaluation.benchmark import machine
+    from retinue.evaluation.service_load import LoadError, measure_load
+
+    ruleset = choose_ruleset(mode)
+    if json_file is not None:
+        check_writable(json_file)
+    try:
+        load = measure_load(url, agent, ruleset, clients, seconds)
+    except LoadError as error:
+        complain(str(error))
+        raise typer.Exit(BAD_INPUT) from error
+    print(printable(str(load)))
+    if json_file is not None:
+        figures = {"machine": machine(), **load.to_json()}
+        write_atomically(json_file, json.dumps(figures, indent=2) + "\n")
 
 
 _INSTALL = "pip install retinue[serve]"

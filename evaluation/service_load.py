@@ -5,10 +5,12 @@ again when it has the answer. Meanwhile the service's health is asked for.
 """
 
 import asyncio
+import contextlib
+import itertools
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -101,9 +103,7 @@ def request_bodies(ruleset: Ruleset, agent: str, count: int = POSITIONS) -> list
     return [bodies[index] for index in rng.permutation(len(bodies))]
 
 
-def measure_load(
-    url: str, agent: str, ruleset: Ruleset, clients: int, seconds: float
-) -> Load:
+def measure_load(url: str, agent: str, ruleset: Ruleset, clients: int, seconds: float) -> Load:
     """Ask a service for decisions for some seconds.
 
     Args:
@@ -119,16 +119,25 @@ def measure_load(
     bodies = request_bodies(ruleset, agent)
     try:
         return asyncio.run(_measure(url, agent, bodies, clients, seconds))
-    except OSError as error:
-        raise LoadError(f"{url}: {error}") from error
+    except* (OSError, EOFError, ValueError) as group:
+        raise LoadError(f"{url}: {_first(group)}") from None
+    except* LoadError as group:
+        raise _first(group) from None
+
+
+def _first(group: BaseExceptionGroup[Any]) -> Any:
+    """Return the first error of a group, however deep it is."""
+    found: Any = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
 
 
 async def _measure(
     url: str, agent: str, bodies: Sequence[bytes], clients: int, seconds: float
 ) -> Load:
-    first = await _Client.open(url)
-    await first.decide(bodies[0])  # whatever is loaded on first use is loaded
-    first.close()
+    async with _connected(url) as client:
+        await client.decide(bodies[0])  # whatever is loaded on first use is loaded
     delays: list[float] = []
     health: list[float] = []
     began = time.perf_counter()
@@ -144,20 +153,18 @@ async def _measure(
 
 
 async def _decide(url: str, bodies: Sequence[bytes], deadline: float, delays: list[float]) -> None:
-    client = await _Client.open(url)
-    index = 0
-    while time.perf_counter() < deadline:
-        delays.append(await client.decide(bodies[index % len(bodies)]))
-        index += 1
-    client.close()
+    async with _connected(url) as client:
+        for body in itertools.cycle(bodies):
+            if time.perf_counter() >= deadline:
+                return
+            delays.append(await client.decide(body))
 
 
 async def _watch(url: str, deadline: float, health: list[float]) -> None:
-    client = await _Client.open(url)
-    while time.perf_counter() < deadline:
-        health.append(await client.ask(b"GET", b"/health"))
-        await asyncio.sleep(HEALTH_SECONDS)
-    client.close()
+    async with _connected(url) as client:
+        while time.perf_counter() < deadline:
+            health.append(await client.ask(b"GET", b"/health"))
+            await asyncio.sleep(HEALTH_SECONDS)
 
 
 @dataclass
@@ -167,13 +174,6 @@ class _Client:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     host: bytes
-    waiting: list[float] = field(default_factory=list)
-
-    @classmethod
-    async def open(cls, url: str) -> "_Client":
-        parts = urlsplit(url)
-        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-        return cls(reader, writer, parts.netloc.encode())
 
     async def decide(self, body: bytes) -> float:
         return await self.ask(b"POST", b"/v1/decide", body)
@@ -193,5 +193,17 @@ class _Client:
             raise LoadError(f"{status}: {content.decode()}")
         return time.perf_counter() - began
 
-    def close(self) -> None:
-        self.writer.close()
+
+@contextlib.asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[_Client]:
+    """Give a client, and close its connection at the end."""
+    parts = urlsplit(url)
+    if parts.scheme != "http" or not parts.hostname:
+        raise ValueError("give a URL as http://127.0.0.1:8765")
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
+    try:
+        yield _Client(reader, writer, parts.netloc.encode())
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()

@@ -90,7 +90,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[httpx.AsyncClient]:
-    limits = {"body_bytes": LIMIT, "body_seconds": 0.3, "batch": BATCH}
+    limits: dict[str, Any] = {"body_bytes": LIMIT, "body_seconds": 0.3, "batch": BATCH}
     async with serving(tmp_path_factory.mktemp("matches"), **limits) as (found, _):
         for path in ("/v1/decide", "/v1/matches"):  # FastAPI reads its operations' source once
             await found.post(path)
@@ -232,6 +232,8 @@ async def test_only_listed_agents_are_asked_and_no_file_is_opened(
         ("POST", "/v1/agents", 405),
         ("DELETE", "/v1/matches/" + "0" * 32, 405),
         ("POST", "/", 405),
+        ("GET", "/v1/decide", 405),
+        ("GET", "/v1/referee/play", 405),
     ],
 )
 async def test_paths(client: httpx.AsyncClient, method: str, path: str, status: int) -> None:

@@ -140,7 +140,7 @@ async def test_only_whose_turn_it_is_may_move(served: Served) -> None:
     refused(response, 401, "unauthorized")
     assert response.headers["www-authenticate"] == "Bearer"
     for token in (others[0], "x", "", tokens[0] + "x", tokens[0][:-1], "é" * 20):
-        headers = {"Authorization": f"Bearer {token}".encode()}
+        headers = httpx.Headers({b"Authorization": f"Bearer {token}".encode()})
         body = PASS | {"turn": 0}
         response = await client.post(path, json=body, headers=headers)
         refused(response, 403 if token else 401)

@@ -15,7 +15,7 @@ from positions import BRAWL, JOURNEY, any_rules, any_state
 from retinue.envs.game import board, engine
 from retinue.envs.game.dice import die
 from retinue.envs.game.record import Recorder, turn_to_json, verify_record
-from retinue.envs.game.state import new_game, state_from_json, state_to_json
+from retinue.envs.game.state import OVER, new_game, state_from_json, state_to_json
 from serving import PASS, ok, position, refused, serving
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +96,7 @@ async def test_whatever_is_legal_in_any_position_under_any_rules(
         rules = any_rules(chance)
         state = any_state(chance, rules)
         game = state_from_json(state, rules)
-        if game["phase"] == engine.OVER:
+        if game["phase"] == OVER:
             continue
         rolled = [chance.randint(1, 6) for _ in range(engine.dice_count(game, rules.packed))]
         engine.set_dice(game, rules, rolled)

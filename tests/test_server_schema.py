@@ -8,6 +8,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from retinue.agents.server import schemas
@@ -31,7 +32,7 @@ def test_whatever_is_asked_is_answered_as_the_schema_says(
     service: Running, mode: GenerationMode
 ) -> None:
     schema = schemathesis.openapi.from_url(f"{service.client.base_url}/openapi.json")
-    operations = [each.ok() for each in schema.get_all_operations()]
+    operations = [each.ok() for each in schema.get_all_operations() if isinstance(each, Ok)]
     assert len(operations) == 16
     for operation in operations:
         if mode is GenerationMode.POSITIVE or operation.body or list(operation.iter_parameters()):

@@ -20,6 +20,7 @@ from retinue.agents.server.schemas import REQUESTS, HealthAnswer
 from retinue.agents.server.service import Service
 
 PAGE: Final = Path(__file__).with_name("static")
+INDEX: Final = "index.html"
 _DESCRIPTION: Final = (
     "Opponents, a referee and hosted matches for frontends in any language. States, rules, turns "
     "and results are those of Retinue's match record. Every refusal has the form ProblemAnswer."
@@ -57,8 +58,8 @@ def create_app(service: Service) -> FastAPI:
             allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
             expose_headers=["Location", "Retry-After"],
         )
-    app.include_router(stateless.router(service))
-    app.include_router(hosted.router(service))
+    stateless.add_operations(app, service)
+    hosted.add_operations(app, service)
     _add_state(app, service)
     _add_page(app)
     return app
@@ -103,11 +104,19 @@ def _add_state(app: FastAPI, service: Service) -> None:
 
 
 def _add_page(app: FastAPI) -> None:
-    files = StaticFiles(directory=PAGE, html=True)
+    """Serve the files that there are, each at its own path: nothing else is ever looked for."""
+    files = StaticFiles(directory=PAGE)
 
-    # Not mounted at the root: that would take other methods of every path from the operations.
-    @app.api_route("/{path:path}", methods=["GET", "HEAD"], include_in_schema=False)
-    async def page(request: Request, path: str) -> Response:
-        response = await files.get_response(path or ".", request.scope)
-        response.headers["Cache-Control"] = "no-cache"
-        return response
+    def add(path: str, name: str) -> None:
+        async def page(request: Request) -> Response:
+            response = await files.get_response(name, request.scope)
+            response.headers["Cache-Control"] = "no-cache"
+            return response
+
+        app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False)
+
+    add("/", INDEX)
+    for file in sorted(PAGE.rglob("*")):
+        if file.is_file():
+            name = file.relative_to(PAGE).as_posix()
+            add(f"/{name}", name)

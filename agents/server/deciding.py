@@ -249,6 +249,8 @@ class Decider:
         for lane, some in ((self._quick, quick), (self._long, long)):
             if some:
                 lane.add(some, urgent=urgent, must_wait=must_wait)
+        if len(questions) == 1:
+            return [await questions[0].answer]
         found = await asyncio.gather(*(each.answer for each in questions), return_exceptions=True)
         for answer in found:
             if isinstance(answer, BaseException):

@@ -1,9 +1,10 @@
 """Path operations of hosted matches."""
 
 from collections.abc import AsyncIterator
+from enum import Enum
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.sse import format_sse_event
@@ -24,6 +25,7 @@ from retinue.agents.server.stateless import BODY_REFUSALS
 from retinue.agents.server.store import ID_PATTERN
 from retinue.envs.game.ruleset import Ruleset
 
+TAGS: Final[list[str | Enum]] = ["hosted matches"]
 JSON_LINES: Final = "application/jsonl"
 LAST_TURN: Final = 10**7
 """No match has more turns."""
@@ -33,9 +35,8 @@ _bearer = HTTPBearer(auto_error=False, description="The token of the seat that i
 Token = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 
-def router(service: Service) -> APIRouter:
-    """Return the operations of a service."""
-    routes = APIRouter(prefix="/v1/matches", tags=["hosted matches"])
+def add_operations(app: FastAPI, service: Service) -> None:
+    """Add the operations of a service."""
     settings, hosting = service.settings, service.hosting
     wait = Query(
         ge=0,
@@ -43,8 +44,9 @@ def router(service: Service) -> APIRouter:
         description="Seconds to wait, at most, until no agent is to move.",
     )
 
-    @routes.post(
-        "",
+    @app.post(
+        "/v1/matches",
+        tags=TAGS,
         status_code=201,
         responses={201: {"model": MatchCreated}, **responses(*BODY_REFUSALS, 503)},
         openapi_extra=documented(MatchRequest, examples.match_bodies()),
@@ -56,15 +58,16 @@ def router(service: Service) -> APIRouter:
         location = {"Location": f"/v1/matches/{match.id}"}
         return JSONResponse({"tokens": tokens, "match": match.view()}, 201, location)
 
-    @routes.get("/{match_id}", responses=_answers(MatchView, 404, 422, 503))
+    @app.get("/v1/matches/{match_id}", tags=TAGS, responses=_answers(MatchView, 404, 422, 503))
     async def look(match_id: Id, wait: Annotated[int, wait] = 0) -> Response:
         """Show a match: its state, whose turn is due, and what that seat may choose."""
         match = await hosting.find(match_id)
         await hosting.settle(match, wait)
         return JSONResponse(match.view())
 
-    @routes.post(
-        "/{match_id}/turns",
+    @app.post(
+        "/v1/matches/{match_id}/turns",
+        tags=TAGS,
         responses=_answers(TurnAnswer, 401, 403, 404, 409, 410, *BODY_REFUSALS, 503),
         openapi_extra=documented(HostedTurnRequest, examples.turn_bodies()),
     )
@@ -78,14 +81,15 @@ def router(service: Service) -> APIRouter:
         await hosting.settle(match, wait)
         return JSONResponse({"line": line, "match": match.view()})
 
-    @routes.get("/{match_id}/rules", responses=_answers(Ruleset, 404, 422, 503))
+    @app.get("/v1/matches/{match_id}/rules", tags=TAGS, responses=_answers(Ruleset, 404, 422, 503))
     async def rules(match_id: Id) -> Response:
         """Give the rules under which a match is played."""
         match = await hosting.find(match_id)
         return JSONResponse(match.ruleset.model_dump(mode="json"))
 
-    @routes.get(
-        "/{match_id}/record",
+    @app.get(
+        "/v1/matches/{match_id}/record",
+        tags=TAGS,
         response_class=Response,
         responses={200: {"content": {JSON_LINES: {}}}, **responses(404, 422, 503)},
     )
@@ -94,8 +98,9 @@ def router(service: Service) -> APIRouter:
         name = {"Content-Disposition": f'attachment; filename="retinue-{match_id}.jsonl"'}
         return Response(await hosting.record(match_id), headers=name, media_type=JSON_LINES)
 
-    @routes.get(
-        "/{match_id}/events",
+    @app.get(
+        "/v1/matches/{match_id}/events",
+        tags=TAGS,
         response_class=StreamingResponse,
         responses={200: {"content": {STREAM: {}}}, **responses(404, 422, 503)},
     )
@@ -118,8 +123,6 @@ def router(service: Service) -> APIRouter:
             media_type=STREAM,
             headers={"X-Accel-Buffering": "no"},
         )
-
-    return routes
 
 
 async def _as_text(events: AsyncIterator[tuple[str, str | None, int | None]]) -> Any:

@@ -46,6 +46,7 @@ def serve(settings: Settings, host: str, port: int, tell: Callable[[str], None])
             log_level="warning",
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             lifespan="on",
             backlog=_BACKLOG,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,

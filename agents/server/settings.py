@@ -19,6 +19,7 @@ class Settings:
         body_bytes: the most that a request's body may have.
         body_seconds: in which it must arrive.
         batch: positions in one request.
+        explained: alternatives in one answer.
         in_flight: requests that are answered at once, streams apart.
         streams: of events, at once.
         waiting: positions that wait for a decision.
@@ -41,6 +42,7 @@ class Settings:
     body_bytes: int = 1 << 20
     body_seconds: float = 20.0
     batch: int = 256
+    explained: int = 1024
     in_flight: int = 1024
     streams: int = 2048
     waiting: int = 2048

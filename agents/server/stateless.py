@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from retinue.agents.server import examples
@@ -42,24 +42,22 @@ from retinue.envs.game.state import new_game, state_to_json
 BODY_REFUSALS = (408, 413, 415, 422)
 
 
-def router(service: Service) -> APIRouter:
-    """Return the operations of a service."""
-    routes = APIRouter(prefix="/v1")
-    _add_lists(routes, service)
-    _add_decisions(routes, service)
-    _add_referee(routes, service)
-    return routes
+def add_operations(app: FastAPI, service: Service) -> None:
+    """Add the operations of a service, those first that are asked for most."""
+    _add_decisions(app, service)
+    _add_referee(app, service)
+    _add_lists(app, service)
 
 
-def _add_lists(routes: APIRouter, service: Service) -> None:
+def _add_lists(app: FastAPI, service: Service) -> None:
     listing = service.roster.listing()
 
-    @routes.get("/agents", tags=["what there is"], responses=_answers(AgentsAnswer))
+    @app.get("/v1/agents", tags=["what there is"], responses=_answers(AgentsAnswer))
     async def agents() -> Response:
         """List the agents that can be asked and given a seat, with what was measured of them."""
         return JSONResponse(listing)
 
-    @routes.get("/rules/{mode}", tags=["what there is"], responses=_answers(RulesAnswer, 422))
+    @app.get("/v1/rules/{mode}", tags=["what there is"], responses=_answers(RulesAnswer, 422))
     async def rules(mode: Mode) -> Response:
         """Give the rules of a mode, and the state in which its matches start."""
         ruleset = load_ruleset(mode)
@@ -72,13 +70,13 @@ def _add_lists(routes: APIRouter, service: Service) -> None:
             }
         )
 
-    @routes.get("/board", tags=["what there is"], responses=_answers(BoardAnswer, 422))
+    @app.get("/v1/board", tags=["what there is"], responses=_answers(BoardAnswer, 422))
     async def board(home_path_tiles: Annotated[int, Query(ge=1, le=20)] = 7) -> Response:
         """Give the board's tiles: where to draw them, and their numbers for each seat."""
         return JSONResponse(board_answer(home_path_tiles))
 
 
-def _add_decisions(routes: APIRouter, service: Service) -> None:
+def _add_decisions(app: FastAPI, service: Service) -> None:
     settings = service.settings
 
     def question_of(asked: DecideRequest) -> Question:
@@ -86,8 +84,8 @@ def _add_decisions(routes: APIRouter, service: Service) -> None:
         game, ruleset = position_of(asked)
         return Question(cast, ruleset, game, key_of(asked.seed), asked.explain)
 
-    @routes.post(
-        "/decide",
+    @app.post(
+        "/v1/decide",
         tags=["decisions"],
         responses=_answers(DecideAnswer, *BODY_REFUSALS),
         openapi_extra=documented(DecideRequest, examples.decide_bodies()),
@@ -98,8 +96,8 @@ def _add_decisions(routes: APIRouter, service: Service) -> None:
         (answer,) = await service.decider.ask([question_of(asked)])
         return JSONResponse(_decision(asked.agent, answer))
 
-    @routes.post(
-        "/decide/batch",
+    @app.post(
+        "/v1/decide/batch",
         tags=["decisions"],
         responses=_answers(BatchAnswer, *BODY_REFUSALS),
         openapi_extra=documented(BatchRequest, examples.batch_bodies()),
@@ -111,6 +109,9 @@ def _add_decisions(routes: APIRouter, service: Service) -> None:
         if len(asked) > settings.batch:
             most = settings.batch
             raise ProblemError(413, f"{len(asked)} positions; at most {most} at once", "decisions")
+        if sum(each.explain for each in asked) > settings.explained:
+            most = settings.explained
+            raise ProblemError(413, f"explain: at most {most} alternatives in all", "decisions")
         questions = []
         for index, each in enumerate(asked):
             try:
@@ -127,11 +128,11 @@ def _add_decisions(routes: APIRouter, service: Service) -> None:
         return JSONResponse({"decisions": decisions})
 
 
-def _add_referee(routes: APIRouter, service: Service) -> None:
+def _add_referee(app: FastAPI, service: Service) -> None:
     settings = service.settings
 
-    @routes.post(
-        "/referee/roll",
+    @app.post(
+        "/v1/referee/roll",
         tags=["referee"],
         responses=_answers(RollAnswer, *BODY_REFUSALS),
         openapi_extra=documented(RollRequest, examples.roll_bodies()),
@@ -140,8 +141,8 @@ def _add_referee(routes: APIRouter, service: Service) -> None:
         """Roll the dice of the seat to move, or receive dice that fell elsewhere."""
         return JSONResponse(roll_of(await read_body(request, RollRequest, settings)))
 
-    @routes.post(
-        "/referee/legal",
+    @app.post(
+        "/v1/referee/legal",
         tags=["referee"],
         responses=_answers(LegalAnswer, *BODY_REFUSALS),
         openapi_extra=documented(LegalRequest, examples.legal_bodies()),
@@ -153,8 +154,8 @@ def _add_referee(routes: APIRouter, service: Service) -> None:
         verdict = None if asked.turn is None else verdict_on(game, ruleset, asked.turn)
         return JSONResponse({"legal": legal_of(game, ruleset), "verdict": verdict})
 
-    @routes.post(
-        "/referee/play",
+    @app.post(
+        "/v1/referee/play",
         tags=["referee"],
         responses=_answers(PlayAnswer, *BODY_REFUSALS),
         openapi_extra=documented(PlayRequest, examples.play_bodies()),

@@ -103,29 +103,40 @@ class ChoicesModel(StrictModel):
         Raises:
             ValueError: the choices are not written as the format wants them.
         """
-        turn = empty_turn()
-        turn["direction"] = board.DIRECTION_NAMES.index(self.direction)
-        turn["noble_steps"] = self.noble.steps
-        turn["noble_after"] = WHEN_NAMES.index(self.noble.when)
-        for guard, values in enumerate(self.guards):
-            if list(values) != sorted(values):
-                raise ValueError(f"guards[{guard}]: {list(values)} is not ascending")
-            if len(values) > MAX_STORE:
-                raise ValueError(f"guards[{guard}]: more rolls than any store can hold")
-            for value in values:
-                turn["rolls"][guard, value - 1] += 1
-        return turn
+        return _turn_of(self.direction, self.noble, self.guards)
 
 
-class TurnModel(ChoicesModel):
+class TurnModel(StrictModel):
     """One turn's line."""
 
     turn: Annotated[int, Field(ge=0)]
     seat: Seat
     rolled: Rolls
     credits_earned: Annotated[int, Field(ge=0)]
+    direction: Literal["forward", "backward"]
+    noble: NobleModel
+    guards: tuple[Rolls, Rolls, Rolls, Rolls]
     events: tuple[EventModel, ...]
     after: StateModel
+
+    def to_turn(self) -> Record:
+        """Return the ``TURN`` record of the choices; as :meth:`ChoicesModel.to_turn`."""
+        return _turn_of(self.direction, self.noble, self.guards)
+
+
+def _turn_of(direction: str, noble: NobleModel, guards: tuple[Rolls, ...]) -> Record:
+    turn = empty_turn()
+    turn["direction"] = board.DIRECTION_NAMES.index(direction)
+    turn["noble_steps"] = noble.steps
+    turn["noble_after"] = WHEN_NAMES.index(noble.when)
+    for guard, values in enumerate(guards):
+        if list(values) != sorted(values):
+            raise ValueError(f"guards[{guard}]: {list(values)} is not ascending")
+        if len(values) > MAX_STORE:
+            raise ValueError(f"guards[{guard}]: more rolls than any store can hold")
+        for value in values:
+            turn["rolls"][guard, value - 1] += 1
+    return turn
 
 
 class ResultModel(StrictModel):
