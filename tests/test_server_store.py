@@ -129,6 +129,7 @@ async def test_an_end_that_was_interrupted_is_finished(tmp_path: Path, step: str
         assert service.hosting.playing == 1
         assert ok(await client.get(f"/v1/matches/{match['id']}?wait=20")) == over
         assert not secret.exists()
+        assert service.hosting.playing == 0
     replay = verify_record(record)
     assert (replay.header.seed, replay.result is None) == (over["seed"], False)
 

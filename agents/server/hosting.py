@@ -274,6 +274,10 @@ class Hosting:
             raise ProblemError(503, "the record of this match is damaged") from error
         if stored is None:
             raise ProblemError(404, "there is no such match")
+        if stored.seed is not None and stored.secret is not None:
+            await self._on_disk(self._store.forget, name)
+            self._playing -= 1
+            stored.secret = None
         return Match(name, stored)
 
     @staticmethod

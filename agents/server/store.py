@@ -57,7 +57,7 @@ class Stored:
         game: ``GAME`` after the last turn.
         result: set if it is over.
         seed: set if it was published.
-        secret: set if it is played.
+        secret: set if it is played; both are if the service ended between the two.
         size: bytes of the turns' lines and the result's.
         played: when the last turn was, in seconds as ``time.time`` counts.
     """
@@ -164,9 +164,13 @@ class Store:
         with replacing(path) as draft, draft.open("xb") as file:
             file.write(published + b"\n" + rest)
             _flush(file)
-        os.utime(path, (path.stat().st_atime, path.stat().st_mtime))
         self._flush_folder()
-        self._forget(match)
+        self.forget(match)
+
+    def forget(self, match: str) -> None:
+        """Remove what was secret of a match, which then is played no more."""
+        (self._folder / f"{match}{_SECRET}").unlink(missing_ok=True)
+        self._flush_folder()
 
     def read(self, match: str) -> bytes:
         """Return a whole record.
@@ -196,11 +200,6 @@ class Store:
             return None
         _drop_torn_line(path)
         replay, game = _replayed(path)
-        secret = self._secret(match)
-        seed = replay.header.seed
-        if seed is not None and secret is not None:  # it ended between the two
-            self._forget(match)
-            secret = None
         content = path.read_bytes()
         return Stored(
             replay.ruleset,
@@ -208,8 +207,8 @@ class Store:
             replay.header.start.model_dump(mode="json"),
             game,
             replay.result,
-            seed,
-            secret,
+            replay.header.seed,
+            self._secret(match),
             len(content) - content.index(b"\n") - 1,
             path.stat().st_mtime,
         )
@@ -238,10 +237,6 @@ class Store:
             return None
         except (OSError, ValueError) as error:
             raise RecordError(f"{path}: cannot be read") from error
-
-    def _forget(self, match: str) -> None:
-        (self._folder / f"{match}{_SECRET}").unlink(missing_ok=True)
-        self._flush_folder()
 
     def _flush_folder(self) -> None:
         """Have names on disk too, where folders can be flushed."""
