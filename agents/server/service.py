@@ -11,8 +11,7 @@ from retinue.agents.server.positions import legal_of
 from retinue.agents.server.roster import Roster
 from retinue.agents.server.settings import Settings
 from retinue.agents.server.store import Store
-from retinue.envs.game import engine
-from retinue.envs.game.board import SEATS
+from retinue.envs.game import board, engine
 from retinue.envs.game.dice import die
 from retinue.envs.game.record import Recorder
 from retinue.envs.game.ruleset import MODES, load_ruleset
@@ -22,7 +21,8 @@ from retinue.envs.game.state import empty_turn
 def _compile_engine() -> None:
     """Have compiled, before anybody asks, what is called in the event loop itself."""
     ruleset = load_ruleset(MODES[0])
-    recorder = Recorder(ruleset, [""] * SEATS, None)
+    recorder = Recorder(ruleset, [""] * board.SEATS, None)
+    board.tile(0, 0)
     key_of(0)
     recorder.roll([int(die(np.uint64(0), 0, 0, index)) for index in range(ruleset.dice[0][1])])
     legal_of(recorder.game, ruleset)
