@@ -30,6 +30,7 @@ from retinue.cli_common import (
 )
 from retinue.cli_export import curves, export, measure, model_card
 from retinue.cli_measure import bench, bench_generator, cross_table
+from retinue.cli_serve import bench_serve, serve
 from retinue.cli_tournament import calibrate, compare, tournament
 from retinue.cli_tune import tune
 from retinue.cli_vectors import vectors
@@ -311,8 +312,14 @@ app.command(
     epilog="Examples: retinue tune --mode brawl --out mine.yaml   |   "
     "retinue tune --rules my.yaml --start tactician --out mine.yaml"
 )(tune)
+app.command(
+    epilog="Examples: retinue serve   |   retinue serve --port 9000 --agent mine=policy:mine.onnx"
+)(serve)
 app.command(epilog="Example: retinue bench --json bench.json")(bench)
 app.command(epilog="Example: retinue bench-generator --mode brawl --blocks 100")(bench_generator)
+app.command(epilog="Example: retinue bench-serve http://127.0.0.1:8765 --agent tactician")(
+    bench_serve
+)
 app.command(
     epilog="Examples: retinue cross-table --agents tactician,greedy,racer --out runs/small   |   "
     "retinue cross-table --agents bots/bot.py:MyBot,tactician,hunter --mode brawl"

@@ -34,6 +34,7 @@ NOT_BELOW_THE_COMMAND = (
     "retinue.cli_common",
     "retinue.cli_export",
     "retinue.cli_measure",
+    "retinue.cli_serve",
     "retinue.cli_tune",
     "retinue.cli_vectors",
 )

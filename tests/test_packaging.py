@@ -148,6 +148,7 @@ def test_wheel_holds_the_package_and_nothing_else(built: dict[str, Path], kind: 
         *ROOT.glob("configs/**/*.yaml"),
         *ROOT.glob("evaluation/templates/*"),
         *ROOT.glob("agents/zoo/*"),
+        *(path for path in ROOT.glob("agents/server/static/**/*") if path.is_file()),
     }
     configs = {path.relative_to(ROOT).as_posix() for path in data}
     code = {path.as_posix() for path in code_files()}

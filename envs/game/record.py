@@ -90,6 +90,22 @@ class HeaderModel(StrictModel):
     start: StateModel
 
 
+class ChoicesModel(StrictModel):
+    """What a seat chooses in a turn."""
+
+    direction: Literal["forward", "backward"]
+    noble: NobleModel
+    guards: tuple[Rolls, Rolls, Rolls, Rolls]
+
+    def to_turn(self) -> Record:
+        """Return the ``TURN`` record of the choices.
+
+        Raises:
+            ValueError: the choices are not written as the format wants them.
+        """
+        return _turn_of(self.direction, self.noble, self.guards)
+
+
 class TurnModel(StrictModel):
     """One turn's line."""
 
@@ -104,23 +120,23 @@ class TurnModel(StrictModel):
     after: StateModel
 
     def to_turn(self) -> Record:
-        """Return the ``TURN`` record of the choices.
+        """Return the ``TURN`` record of the choices; as :meth:`ChoicesModel.to_turn`."""
+        return _turn_of(self.direction, self.noble, self.guards)
 
-        Raises:
-            ValueError: the choices are not written as the format wants them.
-        """
-        turn = empty_turn()
-        turn["direction"] = board.DIRECTION_NAMES.index(self.direction)
-        turn["noble_steps"] = self.noble.steps
-        turn["noble_after"] = WHEN_NAMES.index(self.noble.when)
-        for guard, values in enumerate(self.guards):
-            if list(values) != sorted(values):
-                raise ValueError(f"guards[{guard}]: {list(values)} is not ascending")
-            if len(values) > MAX_STORE:
-                raise ValueError(f"guards[{guard}]: more rolls than any store can hold")
-            for value in values:
-                turn["rolls"][guard, value - 1] += 1
-        return turn
+
+def _turn_of(direction: str, noble: NobleModel, guards: tuple[Rolls, ...]) -> Record:
+    turn = empty_turn()
+    turn["direction"] = board.DIRECTION_NAMES.index(direction)
+    turn["noble_steps"] = noble.steps
+    turn["noble_after"] = WHEN_NAMES.index(noble.when)
+    for guard, values in enumerate(guards):
+        if list(values) != sorted(values):
+            raise ValueError(f"guards[{guard}]: {list(values)} is not ascending")
+        if len(values) > MAX_STORE:
+            raise ValueError(f"guards[{guard}]: more rolls than any store can hold")
+        for value in values:
+            turn["rolls"][guard, value - 1] += 1
+    return turn
 
 
 class ResultModel(StrictModel):

@@ -40,21 +40,30 @@ def _known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list
     return list(model.model_fields)
 
 
-def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return one line for the first thing that pydantic found wrong in ``model``."""
+def fault_of(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
+    """Return the first thing that pydantic found wrong in ``model``: its place, and what it is.
+
+    The place is as ``key.key[index]``, empty for the whole.
+    """
     first = error.errors(include_url=False)[0]
     location = tuple(first["loc"])
-    prefix = f"{_place(location)}: " if location else ""
+    place = _place(location)
     if first["type"] == "extra_forbidden":
         known = _known_keys(model, location)
         close = difflib.get_close_matches(str(location[-1]), known, 1)
         hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
-        return f"{prefix}unknown key; {hint}" if known else f"{prefix}unknown key"
+        return place, f"unknown key; {hint}" if known else "unknown key"
     if first["type"] == "missing":
-        return f"{prefix}is missing"
+        return place, "is missing"
     message = first["msg"].removeprefix("Value error, ")
     given = "" if first["type"] == "value_error" else f", not {first['input']!r:.80}"
-    return f"{prefix}{message}{given}"
+    return place, f"{message}{given}"
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return one line for the first thing that pydantic found wrong in ``model``."""
+    place, reason = fault_of(error, model)
+    return f"{place}: {reason}" if place else reason
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):

@@ -4,6 +4,7 @@
 so that neither a policy nor a search over copies can look at the future.
 """
 
+from itertools import chain
 from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
@@ -171,11 +172,12 @@ def state_from_json(
     game = new_game(ruleset)
     for name in STATE_FIELDS:
         game[name] = getattr(state, name)
+    stacks = [0] * LOOP
     for seat in range(SEATS):
-        for piece in range(GUARDS):
-            offset = state.position[seat][piece]
+        for offset in state.position[seat][:GUARDS]:
             if 0 <= offset < LOOP:
-                game["stacks"][board.tile(seat, offset)] += 1 << (4 * seat)
+                stacks[board.tile(seat, offset)] += 1 << (4 * seat)
+    game["stacks"] = stacks
     home = [set(row) == {ruleset.home} for row in state.position]
     order = sorted((seat for seat in range(SEATS) if home[seat]), key=_by_turns(state))
     waiting = sorted((seat for seat in range(SEATS) if not home[seat]), key=_by_turns(state))
@@ -189,6 +191,13 @@ def state_from_json(
 
 def _by_turns(state: StateModel) -> Any:
     return lambda seat: (state.turns_taken[seat], seat)
+
+
+def _flat(values: Any) -> tuple[int, ...]:
+    """Return the numbers of an entry, whether it is one, a row or a table."""
+    if isinstance(values, int):
+        return (values,)
+    return values if isinstance(values[0], int) else tuple(chain.from_iterable(values))
 
 
 def _check_state(state: StateModel, ruleset: Ruleset, source: str) -> None:
@@ -206,8 +215,11 @@ def _check_state(state: StateModel, ruleset: Ruleset, source: str) -> None:
         "clock_seconds": (0, ruleset.clock_seconds),
     }
     for name, (low, high) in limits.items():
-        values = np.asarray(getattr(state, name), object)
-        for index, value in np.ndenumerate(values):
+        values = getattr(state, name)
+        flat = _flat(values)
+        if low <= min(flat) and max(flat) <= high:
+            continue
+        for index, value in np.ndenumerate(np.asarray(values, object)):
             if not low <= value <= high:
                 place = "".join(f"[{part}]" for part in index)
                 raise SchemaError(f"{source}: {name}{place}: {value} is not in {low} ... {high}")
