@@ -5,6 +5,7 @@ import json
 import shutil
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,7 +13,8 @@ from playwright.sync_api import Browser, Locator, expect, sync_playwright
 
 from retinue.envs.game.board import LOOP
 from retinue.envs.render_text import number_at
-from serving_process import LIMIT, Running
+from serving import ok
+from serving_process import LIMIT, Running, running
 
 DESKTOP: Final = (1280, 800)
 PHONE: Final = (360, 740)
@@ -33,6 +35,33 @@ NEEDS_CHROMIUM: Final = pytest.mark.skipif(
 def address_of(service: Running) -> str:
     """Return where a service's page is."""
     return str(service.client.base_url).rstrip("/")
+
+
+@contextlib.contextmanager
+def ready(folder: Path) -> Iterator[str]:
+    """Run a service and give its address, once all is compiled that the page's clicks wait for."""
+    with running(folder) as service:
+        client = service.client
+        seats = ["policy:hard", "policy:easy", "greedy", "random"]
+        body: dict[str, Any] = {"mode": "journey", "seats": seats, "clock_seconds": 80}
+        match = ok(client.post("/v1/matches", json=body), 201)["match"]
+        for _ in range(LIMIT):
+            match = ok(client.get(f"/v1/matches/{match['id']}?wait=1"))
+            if match["status"] == "over":
+                break
+        start, first, *_ = map(
+            json.loads, client.get(f"/v1/matches/{match['id']}/record").iter_lines()
+        )
+        position = {
+            "mode": "journey",
+            "state": start["start"],
+            "seat": 0,
+            "rolled": first["rolled"],
+        }
+        ok(client.post("/v1/decide", json=position | {"agent": seats[0], "explain": 2}))
+        choice = {key: first[key] for key in ("direction", "noble", "guards")}
+        ok(client.post("/v1/referee/play", json=position | {"turn": choice}))
+        yield address_of(service)
 
 
 @contextlib.contextmanager

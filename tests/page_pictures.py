@@ -11,9 +11,8 @@ from typing import Any, Final
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
-from browsing import Visit, address_of, browsing
+from browsing import Visit, browsing, ready
 from retinue.envs.game.board import LOOP
-from serving_process import running
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 PHONE: Final = (390, 844)
@@ -85,13 +84,15 @@ def show_why(browser: Browser, address: str) -> None:
 
 def main() -> None:
     """Make all pictures."""
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as service:
-        address = address_of(service)
-        with browsing() as browser:
-            show_play(browser, address, "journey", "page-desktop.png", color_scheme="dark")
-            phone = {"size": PHONE, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
-            show_play(browser, address, "brawl", "page-phone.png", **phone)
-            show_why(browser, address)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ready(Path(folder)) as address,
+        browsing() as browser,
+    ):
+        show_play(browser, address, "journey", "page-desktop.png", color_scheme="dark")
+        phone = {"size": PHONE, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
+        show_play(browser, address, "brawl", "page-phone.png", **phone)
+        show_why(browser, address)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,16 @@ pytest.importorskip("playwright", reason="the page is tested with playwright")
 
 from playwright.sync_api import Browser, Route, expect
 
-from browsing import NEEDS_CHROMIUM, Visit, address_of, browsing, number, numbers_of, visiting
+from browsing import (
+    NEEDS_CHROMIUM,
+    Visit,
+    address_of,
+    browsing,
+    number,
+    numbers_of,
+    ready,
+    visiting,
+)
 from retinue.envs.game.board import BACKWARD, FORWARD, SEAT_NAMES, SEATS
 from retinue.envs.game.record import verify_record
 from serving_process import running
@@ -22,8 +31,8 @@ NOT_LOADED = "Failed to load resource"
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running(tmp_path_factory.mktemp("service")) as service:
-        yield address_of(service)
+    with ready(tmp_path_factory.mktemp("service")) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

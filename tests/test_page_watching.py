@@ -16,10 +16,10 @@ from browsing import (
     NEEDS_CHROMIUM,
     PHONE,
     Visit,
-    address_of,
     browsing,
     number,
     numbers_of,
+    ready,
     visiting,
 )
 from drawn_positions import random_turn
@@ -28,7 +28,6 @@ from retinue.envs.game.record import Recorder
 from retinue.envs.game.ruleset import load_ruleset
 from retinue.envs.game.state import OVER
 from retinue.envs.render_text import place_name
-from serving_process import running
 
 pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 
@@ -40,8 +39,8 @@ SMALLEST = 24
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running(tmp_path_factory.mktemp("service")) as service:
-        yield address_of(service)
+    with ready(tmp_path_factory.mktemp("service")) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
