@@ -205,6 +205,10 @@ async def test_an_agent_of_the_operator_s(tmp_path: Path) -> None:
         assert answer["turn"] == chosen("greedy:candidates=4", game)
         for name in ("mine:x=1", own["mine"], "mine@search"):
             refused(await client.post("/v1/decide", json=asked | {"agent": name}), 422)
+        batch = {"decisions": [asked | {"agent": "plain"}] * 2}
+        ok(await client.post("/v1/decide/batch", json=batch))
+        batch["decisions"][1] = asked | {"agent": "mine"}
+        refused(await client.post("/v1/decide/batch", json=batch), 422)
         listed = ok(await client.get("/v1/agents"))["agents"]
         assert [each["name"] for each in listed if each["kind"] == "own"] == ["mine", "plain"]
         assert str(tmp_path) not in str(listed)

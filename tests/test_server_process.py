@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from retinue.envs.game import jit
 from retinue.envs.game.record import verify_record
 from serving import PASS, ok, position
 from serving_process import LIMIT, running
@@ -36,6 +37,43 @@ async def ask():
 
 asyncio.run(ask())
 print("heavy:", *sorted({"torch", "stable_baselines3", "matplotlib", "pandas"} & set(sys.modules)))
+"""
+COMPILED_LATE = """
+import asyncio, sys
+from pathlib import Path
+import httpx
+from numba.core.dispatcher import Dispatcher
+from retinue.agents.server import examples
+from retinue.agents.server.app import create_app
+from retinue.agents.server.service import Service
+from retinue.agents.server.settings import Settings
+
+def compiled():
+    modules = [each for name, each in sys.modules.items() if name.startswith("retinue.envs.game")]
+    found = [each for module in modules for each in vars(module).values()]
+    return {each: len(each.signatures) for each in found if isinstance(each, Dispatcher)}
+
+async def ask():
+    app = create_app(Service(Settings(Path("matches"))))
+    before = compiled()
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            async def post(path, body, **headers):
+                answer = await client.post(path, json=body, headers=headers)
+                return answer.raise_for_status().json()
+            for name in ("roll", "legal", "play"):
+                for body in getattr(examples, f"{name}_bodies")().values():
+                    played = await post(f"/v1/referee/{name}", body)
+            rolled = {"mode": "journey", "state": played["line"]["after"], "seat": 1}
+            await post("/v1/referee/roll", rolled)
+            made = await post("/v1/matches", {"mode": "brawl", "seats": ["human"] * 4})
+            path = f"/v1/matches/{made['match']['id']}/turns"
+            turn = examples.turn_bodies()["the first turn"] | {"guards": [[], [], [], []]}
+            await post(path, turn, authorization=f"Bearer {made['tokens'][0]}")
+    print("late:", *[each.__name__ for each, count in compiled().items() if count > before[each]])
+
+asyncio.run(ask())
 """
 WITHOUT = """
 import sys
@@ -185,9 +223,14 @@ def test_settings_that_do_not_do(tmp_path: Path, words: tuple[str, ...], told: s
     assert told in line
 
 
-def test_deciding_needs_no_torch(tmp_path: Path) -> None:
+@pytest.mark.skipif(not jit.ENABLED, reason="nothing is compiled")
+@pytest.mark.parametrize(
+    ("program", "printed"), [(NO_TORCH, "heavy:\n"), (COMPILED_LATE, "late:\n")]
+)
+def test_what_is_loaded_and_compiled(tmp_path: Path, program: str, printed: str) -> None:
+    """No torch to decide, and nothing that the event loop itself calls while it answers."""
     done = subprocess.run(
-        [sys.executable, "-c", NO_TORCH],
+        [sys.executable, "-c", program],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -195,4 +238,4 @@ def test_deciding_needs_no_torch(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "heavy:\n"
+    assert done.stdout == printed

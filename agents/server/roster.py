@@ -45,7 +45,6 @@ _MOST_AHEAD: Final = {"top": 16, "rollouts": 16, "candidates": 32}
 _NAMES: Final = ("base", "opponents")
 """Options that are names of agents, of which a request may give scripted ones."""
 
-
 log = logging.getLogger("retinue.server")
 
 
@@ -78,6 +77,7 @@ class _Entry:
     modes: tuple[str, ...] = MODES
     policy: str | None = None
     spec: str | None = None
+    takes_long: bool = False
 
 
 class Roster:
@@ -120,7 +120,7 @@ class Roster:
         spec = entry.spec or text
         if entry.kind == "search":
             spec += f",{_ALONE}" if colon else f":{_ALONE}"
-        takes_long = entry.kind in ("search", "own") or (entry.kind == "policy" and bool(colon))
+        takes_long = entry.takes_long or (entry.kind == "policy" and bool(colon))
         return Cast(text, name, spec, entry.policy, takes_long)
 
     def make(self, cast: Cast, ruleset: Ruleset) -> Agent:
@@ -175,7 +175,8 @@ class Roster:
             looks_at = dataclasses.replace(options[name]["candidates"], low=2, high=MAX_CANDIDATES)
             modes = tuple(mode for mode in MODES if _plays(name, mode))
             yield name, _Entry("strategy", described[name], {"candidates": looks_at}, modes)
-        yield "search", _Entry("search", described["search"], _bounded(options["search"], _MOST))
+        search = _bounded(options["search"], _MOST)
+        yield "search", _Entry("search", described["search"], search, takes_long=True)
         for level in LEVELS:
             name, text = f"{_POLICY}:{level}", f"the zoo's {level}, a trained policy"
             modes = tuple(mode for mode in MODES if level in levels_of(mode))
@@ -187,7 +188,7 @@ class Roster:
             yield f"{name}@lookahead", _Entry("policy", told, ahead, modes, level)
             search = _bounded(_LOOKING["search"], _MOST)
             told = f"{text}: rollouts of its favourite turns"
-            yield f"{name}@search", _Entry("search", told, search, modes, level)
+            yield f"{name}@search", _Entry("search", told, search, modes, level, takes_long=True)
 
     def _own(self, name: str, spec: str) -> _Entry:
         """Return an operator's agent, which has to play in one mode at least.
@@ -214,7 +215,10 @@ class Roster:
             raise refused
         kind, _, source = spec.partition(":")
         policy = source if kind == _POLICY and "@" not in source else None
-        return _Entry("own", f"the operator's own: {name}", {}, tuple(modes), policy, spec)
+        quick = policy is not None or kind in (*_SCRIPTED, "strategy")
+        return _Entry(
+            "own", f"the operator's own: {name}", {}, tuple(modes), policy, spec, not quick
+        )
 
 
 def _bounded(options: Mapping[str, Option], most: Mapping[str, int]) -> dict[str, Option]:

@@ -2,12 +2,33 @@
 
 from typing import Final
 
-from retinue.agents.server.deciding import Decider
+import numpy as np
+
+from retinue.agents.server.deciding import Decider, key_of
 from retinue.agents.server.hosting import Hosting
 from retinue.agents.server.metrics import Metrics
+from retinue.agents.server.positions import legal_of
 from retinue.agents.server.roster import Roster
 from retinue.agents.server.settings import Settings
 from retinue.agents.server.store import Store
+from retinue.envs.game import board, engine
+from retinue.envs.game.dice import die
+from retinue.envs.game.record import Recorder
+from retinue.envs.game.ruleset import MODES, load_ruleset
+from retinue.envs.game.state import empty_turn
+
+
+def _compile_engine() -> None:
+    """Have compiled, before anybody asks, what is called in the event loop itself."""
+    ruleset = load_ruleset(MODES[0])
+    recorder = Recorder(ruleset, [""] * board.SEATS, None)
+    board.tile(0, 0)
+    key_of(0)
+    recorder.roll([int(die(np.uint64(0), 0, 0, index)) for index in range(ruleset.dice[0][1])])
+    legal_of(recorder.game, ruleset)
+    engine.judge(recorder.game, ruleset.packed, empty_turn())
+    recorder.play(empty_turn())
+    engine.roll(recorder.game, ruleset.packed, np.uint64(0))
 
 
 class Service:
@@ -22,6 +43,7 @@ class Service:
     """
 
     def __init__(self, settings: Settings) -> None:
+        _compile_engine()
         self.settings: Final = settings
         self.roster: Final = Roster(settings.agents, settings.time_limit)
         self.store: Final = Store(settings.matches_folder)

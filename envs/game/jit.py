@@ -285,7 +285,7 @@ else:
 
     def record_at(address: int, dtype: Any) -> Any:
         """Return the record of a ``dtype`` (a global constant) that lies at ``address``."""
-        memory = (ctypes.c_char * dtype.itemsize).from_address(address)
+        memory = (ctypes.c_char * dtype.itemsize).from_address(int(address))
         return np.frombuffer(memory, dtype)[0]
 
     def call_at(address: int, arguments: tuple[Any, ...]) -> int:
