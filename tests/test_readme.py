@@ -66,7 +66,7 @@ def test_the_commands_run_one_after_the_other(
     found = commands()
     assert {words[0] for words in found} == {
         *("bench", "compare", "cross-table", "play", "replay", "rules", "stats", "tournament"),
-        *("curves", "export", "measure", "train", "tune"),
+        *("curves", "export", "measure", "train", "tune", "vectors"),
     }
     for words in found:
         code = cli.main([*words, *LESS.get(words[0], [])])
