@@ -28,7 +28,7 @@ from retinue.cli_common import (
     complain,
     show,
 )
-from retinue.cli_export import curves, export, measure, model_card
+from retinue.cli_export import curves, export, measure, model_card, rate
 from retinue.cli_measure import bench, bench_generator, cross_table
 from retinue.cli_serve import bench_serve, serve
 from retinue.cli_tournament import calibrate, compare, tournament
@@ -307,6 +307,9 @@ def train(
 app.command(epilog="Example: retinue export runs/quick --out quick.onnx")(export)
 app.command(epilog="Example: retinue curves runs/quick --out quick.svg")(curves)
 app.command(epilog="Example: retinue measure quick.onnx --against tactician")(measure)
+app.command(
+    epilog="Example: retinue rate quick.onnx --tournament runs/cup --agent policy:quick.onnx"
+)(rate)
 app.command(name="model-card", epilog="Example: retinue model-card quick.onnx")(model_card)
 app.command(
     epilog="Examples: retinue tune --mode brawl --out mine.yaml   |   "

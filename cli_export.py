@@ -82,6 +82,27 @@ def measure(
     )
 
 
+def rate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The ONNX file of a policy.")],
+    tournament: Annotated[
+        Path, typer.Option(metavar="DIR", help="A tournament's folder of the policy's mode.")
+    ],
+    agent: Annotated[
+        str, typer.Option(metavar="AGENT", help="Under which name the policy took part in it.")
+    ],
+) -> None:
+    """Note the rating that a tournament gave a policy in its manifest and card."""
+    from retinue.evaluation.policy_strength import note_rating
+
+    noted = note_rating(file, tournament / "summary.json", agent)
+    print(
+        printable(
+            f"{file}: rated {noted.value:,.0f} ({noted.low:,.0f} to {noted.high:,.0f}), "
+            f"{noted.against}"
+        )
+    )
+
+
 def model_card(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The ONNX file of a policy.")],
 ) -> None:

@@ -1,17 +1,27 @@
-"""How strong a policy in a file is: measured from the file, and written into its manifest."""
+"""How strong a policy in a file is: measured, or as a tournament says; noted in its manifest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from retinue.agents.artifact import Strength, as_text, manifest_path, read_artifact
+from retinue.agents.artifact import (
+    ArtifactManifest,
+    Rating,
+    Strength,
+    as_text,
+    manifest_path,
+    read_artifact,
+)
+from retinue.agents.policy import PolicyError
 from retinue.agents.registry import make_known_agent
 from retinue.agents.zoo import as_path
 from retinue.envs.game.board import SEATS
 from retinue.envs.game.files import check_writable, write_atomically
 from retinue.envs.game.ruleset import Ruleset
+from retinue.envs.game.schema import from_json
 from retinue.evaluation.arena import rotated
 from retinue.evaluation.policy_report import card_path, write_card
 from retinue.evaluation.statistics import block_means, estimate_share
+from retinue.evaluation.summary import TournamentSummary
 
 
 def measure_strength(
@@ -65,11 +75,57 @@ def measure_strength(
     return strength
 
 
+def note_rating(path: Path, summary: Path, name: str) -> Rating:
+    """Note in a policy's manifest what a tournament says of it, and make the card again.
+
+    Args:
+        path: of the ONNX file.
+        summary: ``summary.json`` of the tournament.
+        name: under which the policy took part.
+
+    Returns:
+        The rating.
+
+    Raises:
+        PolicyError: the tournament had no such agent, or other rules.
+        SchemaError: the summary is damaged.
+        OSError: a file cannot be read or written.
+    """
+    found = from_json(TournamentSummary, summary.read_text(encoding="utf-8"))
+    manifest = read_artifact(path)
+    if (found.mode, found.rules) != (manifest.mode, manifest.rules_digest):
+        raise PolicyError(
+            f"{summary}: a tournament of {found.mode} with rules {found.rules}, {path} plays "
+            f"{manifest.mode} with rules {manifest.rules_digest}"
+        )
+    agents = {each.name: each for each in found.agents}
+    if name not in agents:
+        raise PolicyError(f"{summary}: no agent {name!r} took part; {', '.join(agents)} did")
+    rating = agents[name].rating
+    noted = Rating(
+        value=rating.value, low=rating.low, high=rating.high, against=_field_of(found, agents)
+    )
+    _write(path, manifest.model_copy(update={"rating": noted}))
+    return noted
+
+
+def _field_of(found: TournamentSummary, agents: Iterable[str]) -> str:
+    """Say who took part in a tournament, and whose rating is 0."""
+    zero = "the mean of all" if found.pinned is None else found.pinned
+    return (
+        f"tournament of {found.blocks:,} blocks, seed {found.seed}, among {', '.join(agents)}; "
+        f"{zero} is 0"
+    )
+
+
 def _note(path: Path, strength: Strength) -> None:
     """Put a measurement into a manifest, in the place of an older one against the same."""
     manifest = read_artifact(path)
     known = {each.against: each for each in manifest.strength}
     known[strength.against] = strength
-    changed = manifest.model_copy(update={"strength": tuple(known.values())})
-    write_atomically(manifest_path(path), as_text(changed))
+    _write(path, manifest.model_copy(update={"strength": tuple(known.values())}))
+
+
+def _write(path: Path, manifest: ArtifactManifest) -> None:
+    write_atomically(manifest_path(path), as_text(manifest))
     write_card(path)

@@ -15,6 +15,8 @@ from retinue.agents.policy import PolicyError, load_policy, manifest_of, save_po
 from retinue.agents.registry import AgentError, make_agent
 from retinue.envs.game.ruleset import load_ruleset
 from retinue.evaluation.policy_report import card_path, model_card, write_card
+from retinue.evaluation.tournament_report import write_tables
+from summaries import EIGHT, made
 
 TURN = encoding_of("turn")
 STRENGTH: dict[str, Any] = {
@@ -132,6 +134,27 @@ def test_the_command_lists_who_is_there(folder: Path, capsys: pytest.CaptureFixt
         "racer + spread + random 75.0% (41.2-100.0)",
         "policy:hard brawl racer + spread + random 75.0% (41.2-100.0)",
     ]
+
+
+def test_a_tournament_s_rating_is_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = put(folder / "journey-hard.onnx", TURN, strength=[STRENGTH])
+    summary = made(EIGHT, pinned="random")
+    write_tables(summary, folder / "cup")
+    hunter = {each.name: each for each in summary.agents}["hunter"].rating
+    rate = ["rate", str(path), "--tournament", str(folder / "cup"), "--agent"]
+    assert cli.main([*rate, "hunter"]) == 0
+    noted = read_artifact(path).rating
+    assert noted is not None
+    assert (noted.value, noted.low, noted.high) == (hunter.value, hunter.low, hunter.high)
+    assert noted.against.endswith(f"among {', '.join(EIGHT)}; random is 0")
+    assert f"Rating {hunter.value:.0f}" in card_path(path).read_text()
+    assert read_artifact(path).strength  # which stays
+    assert cli.main([*rate, "nobody"]) == 2
+    assert "no agent 'nobody' took part; tactician, hunter," in capsys.readouterr().err
+    other = put(folder / "brawl-hard.onnx", encoding_of("turn", BRAWL))
+    assert cli.main(["rate", str(other), *rate[2:], "hunter"]) == 2
+    assert "a tournament of journey with rules adc7cd607e510d34" in capsys.readouterr().err
+    assert read_artifact(other).rating is None
 
 
 def test_a_damaged_manifest_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
