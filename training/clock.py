@@ -14,7 +14,8 @@ class Clock:
 
     ``environment``: the rules, the learner's candidates and observations, and opponents that
     kernels call. ``opponents``: copies of the learner that play. ``inference``: the learner's own
-    choices, and keeping what was seen. ``learning``: updates. ``league``: renewing it.
+    choices, keeping what was seen, and the rollouts of a refinement. ``learning``: updates.
+    ``league``: renewing it.
 
     Args:
         environment: of the learner.
