@@ -21,6 +21,7 @@ from retinue.envs.estimates import (
     NOBLE_STEPS,
     STRATEGY,
     TOGETHER,
+    note_places,
     note_targets,
     note_totals,
     per_point,
@@ -389,6 +390,7 @@ def propose(
     _try(game, rules, strategy, scratch, proposals)
     largest = note_totals(game, estimates)
     note_targets(game, rules, strategy.weights, view, estimates)
+    note_places(strategy.weights, view, estimates)
     plans.count = 0
     note_subsets(game, rules, strategy.weights, view.fade, scratch[2][0])
     legal = legal_guards(game, rules)
@@ -403,8 +405,7 @@ def propose(
                     )
         walk(game, rules, strategy, view, direction, NOBLE, NOBLE_STEPS, estimates)
         _plan_direction(game, rules, strategy, scratch, direction, largest, most)
-    begun = 0
-    count = strategy.count
+    begun, count = 0, strategy.count
     for last in range(2):
         most_now = count if last else count - count // REFINED_PART
         for index in range(begun, plans.count):

@@ -73,6 +73,11 @@ ESTIMATES: Final = np.dtype(
                 ("guards_there", "i1", (LOOP,)),  # to be captured, by absolute tile
                 ("nobles_there", "i1", (LOOP,)),
                 ("losses_there", "f4", (LOOP,)),  # value of what their seats would lose
+                # What a strategy sees in what may become of a lone Guard or Noble on a tile: for
+                # each of its points, and apart from them; and in what a Guard may capture there.
+                ("risk_per_point", "f4", (2, LOOP)),
+                ("risk_always", "f4", (2, LOOP)),
+                ("prey", "f4", (LOOP,)),
             ],
             align=True,
         ),
@@ -131,11 +136,38 @@ def note_targets(
 
 
 @inner_jit
+def note_places(weights: Any, survey: Record, estimates: Record) -> None:
+    """Note what a strategy sees in the tiles, whichever piece may come to stand there."""
+    one = np.float32(1.0)
+    for kind in range(2):
+        per_point, always = estimates.risk_per_point[kind], estimates.risk_always[kind]
+        for at in range(LOOP):
+            per_point[at] = weights[facts.EXPOSED] * survey.close[at]
+            always[at] = weights[facts.SETBACKS]
+        first = facts.RISK_NOBLE if kind else facts.RISK
+        missed = np.ones(LOOP, np.float32)
+        for other in range(OPPONENTS):
+            chance = survey.risk[other]
+            loss = weights[first + other]
+            bounty = weights[facts.BOUNTY] * survey.worth[other, kind]
+            for at in range(LOOP):
+                per_point[at] += loss * chance[at]
+                always[at] += bounty * chance[at]
+                missed[at] *= one - chance[at]
+        for at in range(LOOP):
+            always[at] -= weights[facts.SETBACKS] * missed[at]
+    prey, points = weights[facts.PREY] * survey.fade, weights[facts.PREY_POINTS] * survey.fade
+    for at in range(LOOP):
+        estimates.prey[at] = prey * survey.prey[at] + points * survey.prey_points[at]
+
+
+@inner_jit
 def _place_value(
     game: Record,
     rules: Record,
     strategy: Record,
     survey: Record,
+    estimates: Record,
     piece: int,
     position: int,
     past: int,
@@ -178,8 +210,7 @@ def _place_value(
     if piece != NOBLE and game.position[survey.seat, piece] == position:
         company -= 1
     if piece != NOBLE:
-        value += weights[facts.PREY] * fade * survey.prey[at]
-        value += weights[facts.PREY_POINTS] * fade * survey.prey_points[at]
+        value += estimates.prey[at]
         if company > 0:
             value += weights[facts.STACKED] * (2 if company == 1 else 1)
             value += weights[facts.BARRIER] * fade * survey.near[at] / (company + 1)
@@ -192,26 +223,14 @@ def _place_value(
 
 @inner_jit
 def _risk_value(
-    rules: Record, strategy: Record, survey: Record, piece: int, position: int, points: float
+    rules: Record, survey: Record, estimates: Record, piece: int, position: int, points: float
 ) -> Any:
     """Return what a strategy sees in what may become of a lone piece on a place."""
     if is_protected(rules, position):
-        return 0.0
-    weights = strategy.weights
+        return np.float32(0.0)
     at = tile(survey.seat, position)
     kind = 1 if piece == NOBLE else 0
-    value = 0.0
-    first = facts.RISK_NOBLE if piece == NOBLE else facts.RISK
-    missed = 1.0
-    for other in range(OPPONENTS):
-        chance = survey.risk[other, at]
-        value += weights[first + other] * chance * points
-        value += weights[facts.BOUNTY] * chance * survey.worth[other, kind]
-        missed *= 1.0 - chance
-    value += weights[facts.SETBACKS] * (1.0 - missed)
-    if survey.close[at]:
-        value += weights[facts.EXPOSED] * points
-    return value
+    return estimates.risk_per_point[kind, at] * points + estimates.risk_always[kind, at]
 
 
 @inner_jit
@@ -236,9 +255,9 @@ def walk(
     past = int(game.midpoint[seat, piece])
     records = int(game.checkpoints[seat, piece])
     points = float(game.progression[seat, piece])
-    risk = _risk_value(rules, strategy, survey, piece, position, points)
+    risk = _risk_value(rules, survey, estimates, piece, position, points)
     place = piece, position, past, records, points, risk
-    origin = _place_value(game, rules, strategy, survey, *place)
+    origin = _place_value(game, rules, strategy, survey, estimates, *place)
     begun = points
     made = 0.0
     if piece != NOBLE:
@@ -282,9 +301,9 @@ def walk(
             stopped = _is_stopped(game, rules, piece, moving, ahead)
         if not (stopped or piece == NOBLE or estimates.possible[steps]):
             continue
-        risk = _risk_value(rules, strategy, survey, piece, position, points)
+        risk = _risk_value(rules, survey, estimates, piece, position, points)
         place = piece, position, past, records, points, risk
-        value = _place_value(game, rules, strategy, survey, *place)
+        value = _place_value(game, rules, strategy, survey, estimates, *place)
         value += (weights[facts.PROGRESSION] + own_point) * (points - begun) + made - origin
         gain[steps] = value
         if piece == NOBLE:

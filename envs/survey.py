@@ -6,6 +6,7 @@
 import functools
 import itertools
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -204,8 +205,25 @@ def _power(base: float, exponent: int) -> float:
     return result
 
 
-_PAIRS: Final = np.array([0, 0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1])
-"""In how many ways two dice show each total."""
+_MOST_PIPS: Final = 12
+"""Of two dice."""
+
+
+def _counts(pips: Mapping[int, int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return in how many ways a throw fills gaps, by a bit mask of the gaps that there are.
+
+    Args:
+        pips: in how many ways the throw shows each number. The mask's lowest bit stands for a gap
+            of as many as the highest of them, the next bit for one less.
+    """
+    high = max(pips)
+    masks = range(1 << len(pips))
+    ways = [sum(pips[high - bit] for bit in range(len(pips)) if mask >> bit & 1) for mask in masks]
+    return np.array(ways)
+
+
+_SINGLE: Final = _counts(dict.fromkeys(range(1, 7), 1))
+_DOUBLE: Final = _counts({pips: 6 - abs(7 - pips) for pips in range(2, _MOST_PIPS + 1)})
 
 
 @inner_jit
@@ -217,17 +235,13 @@ def _write_hits(game: Record, rules: Record, seat: int, hit: Any) -> None:
         for _ in range(game.store[seat, value]):
             sums |= sums << np.uint64(value + 1)
     dice = int(rules.dice[stored_rolls(game, seat)])
+    short = sums << np.uint64(_MOST_PIPS)  # bit n: a total of n - _MOST_PIPS can be made
     for steps in range(REACH + 1):
         if (sums >> np.uint64(steps)) & one:
             hit[steps] = 1.0
             continue
-        single = 0
-        for value in range(1, min(6, steps) + 1):
-            single += int((sums >> np.uint64(steps - value)) & one)
-        double = 0
-        for value in range(2, min(12, steps) + 1):
-            if (sums >> np.uint64(steps - value)) & one:
-                double += _PAIRS[value]
+        single = _SINGLE[int(short >> np.uint64(steps + _MOST_PIPS - 6)) & (len(_SINGLE) - 1)]
+        double = _DOUBLE[int(short >> np.uint64(steps)) & (len(_DOUBLE) - 1)]
         missed = _power(1.0 - single / 6.0, dice)
         missed *= _power(1.0 - double / 36.0, dice * (dice - 1) // 2)
         hit[steps] = 1.0 - missed
@@ -286,11 +300,17 @@ def _survey_opponent(game: Record, rules: Record, turned: int, out: Record) -> N
     leaves = waiting and game.credits[seat] > 0
     start = YARD if leaves else HOME_PATH
     _write_danger(game, seat, viewer, start, 0, hit, out.danger[other, FROM_YARD])
+    # Tile by tile, which the processor does for several at once.
+    missed = out.risk[other]
+    one = np.float32(1.0)
     for at in range(LOOP):
-        missed = 1.0
-        for guard in range(GUARDS + 1):
-            missed *= 1.0 - out.danger[other, guard, at]
-        out.risk[other, at] = 1.0 - missed
+        missed[at] = one
+    for guard in range(GUARDS + 1):
+        danger = out.danger[other, guard]
+        for at in range(LOOP):
+            missed[at] *= one - danger[at]
+    for at in range(LOOP):
+        out.risk[other, at] = one - missed[at]
 
 
 @inner_jit

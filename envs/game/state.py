@@ -4,6 +4,7 @@
 so that neither a policy nor a search over copies can look at the future.
 """
 
+import math
 from itertools import chain
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -147,6 +148,8 @@ class StateModel(StrictModel):
 
 
 STATE_FIELDS: Final = tuple(StateModel.model_fields)
+_COUNTS: Final = tuple(math.prod(GAME[name].shape) for name in STATE_FIELDS)
+"""How many numbers each entry has."""
 
 
 def state_to_json(game: Record) -> dict[str, Any]:
@@ -168,39 +171,86 @@ def state_from_json(
             names ``source`` and the entry.
     """
     state = data if isinstance(data, StateModel) else build(StateModel, data, source)
-    _check_state(state, ruleset, source)
-    game = new_game(ruleset)
+    numbers = _numbers(state)
+    _check_state(state, numbers, ruleset, source)
+    games = np.zeros(1, GAME)
+    _write_state(games, np.array(numbers), ruleset.packed)
+    return games[0]
+
+
+def _numbers(state: StateModel) -> list[int]:
+    """Return all numbers of a state, entry by entry."""
+    found: list[int] = []
     for name in STATE_FIELDS:
-        game[name] = getattr(state, name)
-    stacks = [0] * LOOP
+        entry = getattr(state, name)
+        if isinstance(entry, int):
+            found.append(entry)
+        elif isinstance(entry[0], int):
+            found += entry
+        else:
+            found += chain.from_iterable(entry)
+    return found
+
+
+@jit
+def _write_state(games: Any, numbers: Any, rules: Record) -> None:
+    """Set a game of zeros, ``GAME`` ``(1,)``, to a state, given as by :func:`_numbers`."""
+    game = games[0]
+    pieces = SEATS * PIECES
+    tables = numbers[: 4 * pieces].reshape((4, SEATS, PIECES))
+    rest = numbers[4 * pieces :]
     for seat in range(SEATS):
-        for offset in state.position[seat][:GUARDS]:
-            if 0 <= offset < LOOP:
-                stacks[board.tile(seat, offset)] += 1 << (4 * seat)
-    game["stacks"] = stacks
-    home = [set(row) == {ruleset.home} for row in state.position]
-    order = sorted((seat for seat in range(SEATS) if home[seat]), key=_by_turns(state))
-    waiting = sorted((seat for seat in range(SEATS) if not home[seat]), key=_by_turns(state))
-    game["finished"] = len(order)
-    game["finish_order"][: len(order)] = order
-    game["turn"] = sum(state.turns_taken)
-    game["seat"] = waiting[0] if waiting else order[-1]
-    game["phase"] = ROLL if waiting and state.clock_seconds > 0 else OVER
-    return game
+        for piece in range(PIECES):
+            game.position[seat, piece] = tables[0, seat, piece]
+            game.midpoint[seat, piece] = tables[1, seat, piece]
+            game.checkpoints[seat, piece] = tables[2, seat, piece]
+            game.progression[seat, piece] = tables[3, seat, piece]
+        game.combat[seat] = rest[seat]
+        game.bonus[seat] = rest[SEATS + seat]
+        for value in range(6):
+            game.store[seat, value] = rest[2 * SEATS + 6 * seat + value]
+        game.credits[seat] = rest[8 * SEATS + seat]
+        game.turns_taken[seat] = rest[9 * SEATS + seat]
+    game.clock_seconds = rest[10 * SEATS]
+    _write_stacks(game)
+    _write_order(game, rules)
 
 
-def _by_turns(state: StateModel) -> Any:
-    return lambda seat: (state.turns_taken[seat], seat)
+@jit
+def _write_stacks(game: Record) -> None:
+    """Note where Guards stand."""
+    for seat in range(SEATS):
+        for guard in range(GUARDS):
+            position = int(game.position[seat, guard])
+            if 0 <= position < LOOP:
+                game.stacks[board.tile(seat, position)] += 1 << (4 * seat)
 
 
-def _flat(values: Any) -> tuple[int, ...]:
-    """Return the numbers of an entry, whether it is one, a row or a table."""
-    if isinstance(values, int):
-        return (values,)
-    return values if isinstance(values[0], int) else tuple(chain.from_iterable(values))
+@jit
+def _write_order(game: Record, rules: Record) -> None:
+    """Note who has finished in which order, and who rolls next."""
+    next_seat = -1
+    for seat in range(SEATS):
+        turns = game.turns_taken[seat]
+        game.turn += turns
+        finished = True
+        for piece in range(PIECES):
+            finished = finished and game.position[seat, piece] == rules.home
+        if finished:
+            at = game.finished
+            while at > 0 and game.turns_taken[game.finish_order[at - 1]] > turns:
+                game.finish_order[at] = game.finish_order[at - 1]
+                at -= 1
+            game.finish_order[at] = seat
+            game.finished += 1
+        elif next_seat < 0 or turns < game.turns_taken[next_seat]:
+            next_seat = seat
+    over = next_seat < 0 or game.clock_seconds == 0
+    game.phase = OVER if over else ROLL
+    game.seat = next_seat if next_seat >= 0 else game.finish_order[SEATS - 1]
 
 
-def _check_state(state: StateModel, ruleset: Ruleset, source: str) -> None:
+def _check_state(state: StateModel, numbers: list[int], ruleset: Ruleset, source: str) -> None:
     """Refuse numbers that no match under ``ruleset`` could show."""
     limits = {
         "position": (YARD, ruleset.home),
@@ -214,15 +264,17 @@ def _check_state(state: StateModel, ruleset: Ruleset, source: str) -> None:
         "turns_taken": (0, ruleset.turns),
         "clock_seconds": (0, ruleset.clock_seconds),
     }
-    for name, (low, high) in limits.items():
-        values = getattr(state, name)
-        flat = _flat(values)
-        if low <= min(flat) and max(flat) <= high:
-            continue
-        for index, value in np.ndenumerate(np.asarray(values, object)):
-            if not low <= value <= high:
+    low, high = (np.repeat(ends, _COUNTS) for ends in zip(*limits.values(), strict=True))
+    within = (low <= numbers) & (high >= numbers)
+    if not within.all():
+        at = int(within.argmin())
+        wrong, before = numbers[at], 0
+        for (name, (least, most)), count in zip(limits.items(), _COUNTS, strict=True):
+            if at < before + count:
+                index = np.unravel_index(at - before, GAME[name].shape)
                 place = "".join(f"[{part}]" for part in index)
-                raise SchemaError(f"{source}: {name}{place}: {value} is not in {low} ... {high}")
+                raise SchemaError(f"{source}: {name}{place}: {wrong} is not in {least} ... {most}")
+            before += count
     for seat in range(SEATS):
         held = sum(state.store[seat])
         if held > ruleset.store_capacity:
