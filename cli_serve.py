@@ -25,7 +25,10 @@ def serve(
         list[str] | None,
         typer.Option(metavar="URL", help="Let pages from there ask, e.g. https://game.example."),
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, max=64, help="That decide turns.")] = 1,
+    threads: Annotated[
+        int | None,
+        typer.Option(min=1, help="Among which policies share their work; by default all cores."),
+    ] = None,
     most: Annotated[
         int, typer.Option("--most-matches", min=1, help="Hosted and not over, at once.")
     ] = 2000,
@@ -40,14 +43,18 @@ def serve(
     try:
         from retinue.agents.server.run import serve as serve_at
         from retinue.agents.server.settings import HOUR, Settings
+        from retinue.envs.parallel import MAX_THREADS
     except ImportError as error:
         complain(f"serving needs libraries that are not installed ({error.name}): {_INSTALL}")
         raise typer.Exit(BAD_INPUT) from error
+    if threads is not None and threads > MAX_THREADS:
+        complain(f"--threads must be 1 to {MAX_THREADS} here, not {threads}")
+        raise typer.Exit(BAD_INPUT)
     settings = Settings(
         matches,
         agents=_named(agent or []),
         time_limit=time_limit,
-        threads=threads,
+        threads=threads or MAX_THREADS,
         origins=tuple(origin or []),
         matches=most,
         idle_seconds=idle * HOUR,

@@ -36,6 +36,15 @@ class LookaheadAgent:
         self._settings = settings
         self._playouts = Playouts(policy, 1, settings.candidates, others, policy.threads)
 
+    @property
+    def threads(self) -> int:
+        """Threads of its kernels, at first the policy's."""
+        return self._playouts.threads
+
+    @threads.setter
+    def threads(self, threads: int) -> None:
+        self._playouts.threads = threads
+
     def __repr__(self) -> str:
         return f"LookaheadAgent({self.name!r}, {self._settings!r})"
 

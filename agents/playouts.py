@@ -33,6 +33,9 @@ class Playouts:
         others: the policy that the other seats are taken to have; None if it is the same.
         threads: of the kernels; 0 for all that Numba may use.
 
+    Attributes:
+        threads: of the kernels, which may be changed.
+
     Raises:
         PolicyError: the policy has no values, or nobody knows what they mean.
     """
@@ -51,7 +54,7 @@ class Playouts:
         self.policy = policy
         self._depth = depth
         self._others = others
-        self._threads = threads or MAX_THREADS
+        self.threads = threads or MAX_THREADS
         self._terms = _terms(returns)
         count = min(candidates, encoding.candidates)
         self._encoding = Encoding(encoding.name, encoding.ruleset, count)
@@ -60,7 +63,7 @@ class Playouts:
     def __reduce__(self) -> Any:
         """Leave the memory behind: it holds addresses, and a copy may wake up elsewhere."""
         count = self._encoding.candidates
-        made_of = self.policy, self._depth, count, self._others, self._threads
+        made_of = self.policy, self._depth, count, self._others, self.threads
         return type(self), made_of
 
     def check(self, ruleset: Ruleset, name: str) -> None:
@@ -85,7 +88,7 @@ class Playouts:
         encoding = self.policy.encoding
         memory = new_memory(encoding, games)
         everything = np.arange(len(games))
-        serve_games(memory, everything, RESET, CONSIDER.address, self._threads)
+        serve_games(memory, everything, RESET, CONSIDER.address, self.threads)
         observations, masks, _ = memory.learners_views(encoding)
         logits, _ = self._evaluate(np.ascontiguousarray(observations))
         return logits, masks, memory.offers
@@ -119,7 +122,7 @@ class Playouts:
             going = going[memory.games["phase"][going] != OVER]
             if not going.size:
                 break
-            serve_games(memory, going, RESET, CONSIDER.address, self._threads)
+            serve_games(memory, going, RESET, CONSIDER.address, self.threads)
             logits, values = self._evaluate(observations[going])
             ends = rollouts["left"][going] == 0
             last = going[ends]
@@ -135,10 +138,10 @@ class Playouts:
         if self._others is not None:
             others[:] = self._others.address, self._others.memory_address
         task = memory.games, memory.turns, rollouts, going, memory.rules, self._terms, memory.log
-        if self._threads == 1 or self._others is None:
+        if self.threads == 1 or self._others is None:
             illegal = play_on(*task, others)
         else:
-            with pool_of(self._threads):
+            with pool_of(self.threads):
                 illegal = play_on_parallel(*task, others)
         if illegal:
             raise IllegalTurn(f"agent {self.policy.name}: an illegal turn in a rollout")

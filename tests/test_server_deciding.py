@@ -66,7 +66,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
 
 @pytest.fixture
 async def decider(slow: Slow) -> AsyncIterator[Decider]:
-    found = Decider(Roster({}, 1.0), 1, (20, 2), 8, lambda name, count: None)
+    found = Decider(Roster({}, 1.0), (20, 2), 8, lambda name, count: None)
     found.start()
     yield found
     slow.may.set()

@@ -129,14 +129,17 @@ def test_it_ends_when_it_is_told_to(tmp_path: Path, number: int) -> None:
     with running(tmp_path) as service:
         (token, *_), match = create(service.client, ["human", "racer", "racer", "racer"])
         told: list[str] = []
+        begun = threading.Event()
 
         def watch() -> None:
             path = f"/v1/matches/{match['id']}/events"
             with httpx.stream("GET", f"{service.client.base_url}{path}", timeout=LIMIT) as stream:
+                begun.set()
                 told.extend(stream.iter_lines())
 
         watcher = threading.Thread(target=watch)
         watcher.start()
+        assert begun.wait(LIMIT)
         match = play(service.client, match, token)["match"]
         code, out, err = service.end(number)
         watcher.join(LIMIT)

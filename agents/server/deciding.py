@@ -1,12 +1,13 @@
 """Decisions off the event loop; what is asked while others are answered is answered together.
 
 A thread takes all that wait for the same agent under the same rules, oldest agent first, and asks
-it once, for a batch of games. Agents that take long have a thread of their own.
+it once, for a batch of games. Agents that take long have another thread. More would gain nothing:
+they would wait for each other, and policies share a batch among threads of their own.
 """
 
 import asyncio
 import logging
-import secrets
+import random
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -78,7 +79,7 @@ class Answer:
 def key_of(seed: int | None) -> Any:
     """Return the key of a decision, uint64: from a request's seed, or drawn."""
     if seed is None:
-        return np.uint64(secrets.randbits(_KEY_BITS))
+        return np.uint64(random.getrandbits(_KEY_BITS))  # no secret, and a tenth as slow to draw
     return np.uint64(derive(np.uint64(seed), _FOR_AGENT))
 
 
@@ -181,11 +182,10 @@ def _explain(policy: PolicyAgent | None, question: Question, turn: Record) -> Pl
 
 
 class Decider:
-    """Answers questions with threads of its own.
+    """Answers questions with two threads of its own.
 
     Args:
         roster: makes the agents.
-        threads: that answer at once; one more answers for agents that take long.
         most: questions that may wait, and of these for agents that take long.
         at_once: questions that are answered together.
         observe: is told of each batch: the agent's name and how many questions it has.
@@ -194,7 +194,6 @@ class Decider:
     def __init__(
         self,
         roster: Roster,
-        threads: int,
         most: tuple[int, int],
         at_once: int,
         observe: Callable[[str, int], None],
@@ -202,10 +201,9 @@ class Decider:
         self._roster = roster
         self._observe = observe
         self._quick, self._long = _Lane(most[0], at_once), _Lane(most[1], 1)
-        lanes = [*[self._quick] * threads, self._long]
         self._threads = [
             threading.Thread(target=self._work, args=(lane,), name="retinue-decider", daemon=True)
-            for lane in lanes
+            for lane in (self._quick, self._long)
         ]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._checked: OrderedDict[_Key, None] = OrderedDict()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from retinue.agents.base import Agent
+from retinue.agents.lookahead import LookaheadAgent
 from retinue.agents.options import Option, OptionError, parse_options
 from retinue.agents.policy import PolicyAgent, load_policy
 from retinue.agents.registry import (
@@ -86,13 +87,15 @@ class Roster:
     Args:
         own: the operator's, specification by name; these are trusted and may be paths.
         time_limit: seconds for a turn of those that are classes.
+        threads: among which a policy shares the positions that it is asked about at once.
 
     Raises:
         AgentError: an own name or specification does not do.
     """
 
-    def __init__(self, own: Mapping[str, str], time_limit: float) -> None:
+    def __init__(self, own: Mapping[str, str], time_limit: float, threads: int = 1) -> None:
         self._time_limit = time_limit
+        self._threads = threads
         self._entries = dict(self._shipped())
         for name, spec in own.items():
             self._entries[name] = self._own(name, spec)
@@ -130,13 +133,16 @@ class Roster:
             ProblemError: 422; it does not play under these rules.
         """
         try:
-            return make_agent(cast.spec, ruleset, time_limit=self._time_limit)
+            agent = make_agent(cast.spec, ruleset, time_limit=self._time_limit)
         except AgentError as error:
             if self._entries[cast.family].kind in ("scripted", "strategy"):
                 raise invalid("agent", error) from error
             # What it says may name files.
             log.info("agent %s under rules %s: %s", cast.name, ruleset.digest, error)
             raise invalid("agent", f"{cast.name} does not play under these rules") from error
+        if isinstance(agent, PolicyAgent | LookaheadAgent):
+            agent.threads = self._threads
+        return agent
 
     def policy_of(self, cast: Cast, ruleset: Ruleset) -> PolicyAgent | None:
         """Return the policy that explains an agent's choices, None if there is none.

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -39,6 +40,8 @@ def serve(settings: Settings, host: str, port: int, tell: Callable[[str], None])
         AgentError: an operator's agent cannot be made.
         StoreError: matches cannot be kept in the folder.
     """
+    # A thread that has done its share sleeps, and leaves its core to the event loop.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     listener = _listen(host, port)
     with contextlib.closing(listener):
         service = Service(settings)

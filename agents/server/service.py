@@ -7,7 +7,7 @@ import numpy as np
 from retinue.agents.server.deciding import Decider, key_of
 from retinue.agents.server.hosting import Hosting
 from retinue.agents.server.metrics import Metrics
-from retinue.agents.server.positions import legal_of
+from retinue.agents.server.positions import legal_of, next_of
 from retinue.agents.server.roster import Roster
 from retinue.agents.server.settings import Settings
 from retinue.agents.server.store import Store
@@ -15,7 +15,7 @@ from retinue.envs.game import board, engine
 from retinue.envs.game.dice import die
 from retinue.envs.game.record import Recorder
 from retinue.envs.game.ruleset import MODES, load_ruleset
-from retinue.envs.game.state import empty_turn
+from retinue.envs.game.state import empty_turn, state_from_json, state_to_json
 
 
 def _compile_engine() -> None:
@@ -26,8 +26,10 @@ def _compile_engine() -> None:
     key_of(0)
     recorder.roll([int(die(np.uint64(0), 0, 0, index)) for index in range(ruleset.dice[0][1])])
     legal_of(recorder.game, ruleset)
+    state_from_json(state_to_json(recorder.game), ruleset)
     engine.judge(recorder.game, ruleset.packed, empty_turn())
     recorder.play(empty_turn())
+    next_of(recorder.game, ruleset)
     engine.roll(recorder.game, ruleset.packed, np.uint64(0))
 
 
@@ -45,7 +47,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         _compile_engine()
         self.settings: Final = settings
-        self.roster: Final = Roster(settings.agents, settings.time_limit)
+        self.roster: Final = Roster(settings.agents, settings.time_limit, settings.threads)
         self.store: Final = Store(settings.matches_folder)
         self.metrics: Final = Metrics(
             lambda: self.hosting.playing,
@@ -54,7 +56,6 @@ class Service:
         )
         self.decider: Final = Decider(
             self.roster,
-            settings.threads,
             (settings.waiting, settings.waiting_long),
             settings.at_once,
             self.metrics.decided,

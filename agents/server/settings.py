@@ -14,7 +14,7 @@ class Settings:
         matches_folder: where hosted matches are kept.
         agents: the operator's own agents, specification by name.
         time_limit: seconds for a turn of an operator's agent that is a class of its own.
-        threads: that decide; one more takes the decisions that take long.
+        threads: among which trained policies share what they are asked at once.
         origins: of pages elsewhere that browsers may let ask.
         body_bytes: the most that a request's body may have.
         body_seconds: in which it must arrive.

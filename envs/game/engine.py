@@ -7,6 +7,8 @@ before it changes anything; movement itself is in :mod:`retinue.envs.game.moveme
 
 from typing import Any, Final
 
+import numpy as np
+
 from retinue.envs.game import board
 from retinue.envs.game.board import GUARDS, NOBLE, PIECES, SEATS, YARD
 from retinue.envs.game.dice import die
@@ -290,15 +292,24 @@ def set_dice(game: Record, ruleset: Ruleset, rolled: list[int]) -> None:
     """
     if game["phase"] != ROLL:
         raise ValueError("no roll is due")
-    due = dice_count(game, ruleset.packed)
+    if wrong := [value for value in rolled if not 1 <= value <= 6]:
+        raise ValueError(f"a die shows {wrong[0]}, not 1 to 6")
+    due = _set_dice(game, ruleset.packed, np.array(rolled, np.int64))
     if len(rolled) != due:
         held = stored_rolls(game, game["seat"])
         raise ValueError(f"{len(rolled)} dice, but with {held} rolls in store {due} are rolled")
-    if wrong := [value for value in rolled if not 1 <= value <= 6]:
-        raise ValueError(f"a die shows {wrong[0]}, not 1 to 6")
-    game["dice"] = due
-    game["rolled"][:due] = rolled
-    receive(game, ruleset.packed)
+
+
+@jit
+def _set_dice(game: Record, rules: Record, rolled: Any) -> int:
+    """Receive dice, int64 ``(n,)``, if there are as many as are due; return how many are."""
+    due = dice_count(game, rules)
+    if rolled.shape[0] == due:
+        game.dice = due
+        for index in range(due):
+            game.rolled[index] = rolled[index]
+        receive(game, rules)
+    return int(due)
 
 
 def play_or_raise(game: Record, ruleset: Ruleset, turn: Record, log: Record) -> None:

@@ -150,6 +150,8 @@ class StateModel(StrictModel):
 STATE_FIELDS: Final = tuple(StateModel.model_fields)
 _COUNTS: Final = tuple(math.prod(GAME[name].shape) for name in STATE_FIELDS)
 """How many numbers each entry has."""
+_ENTRY_OF: Final = np.repeat(np.arange(len(STATE_FIELDS)), _COUNTS)
+"""Of which entry each number is."""
 
 
 def state_to_json(game: Record) -> dict[str, Any]:
@@ -171,10 +173,10 @@ def state_from_json(
             names ``source`` and the entry.
     """
     state = data if isinstance(data, StateModel) else build(StateModel, data, source)
-    numbers = _numbers(state)
+    numbers = np.array(_numbers(state))
     _check_state(state, numbers, ruleset, source)
     games = np.zeros(1, GAME)
-    _write_state(games, np.array(numbers), ruleset.packed)
+    _write_state(games, numbers, ruleset.home)
     return games[0]
 
 
@@ -193,7 +195,7 @@ def _numbers(state: StateModel) -> list[int]:
 
 
 @jit
-def _write_state(games: Any, numbers: Any, rules: Record) -> None:
+def _write_state(games: Any, numbers: Any, home: int) -> None:
     """Set a game of zeros, ``GAME`` ``(1,)``, to a state, given as by :func:`_numbers`."""
     game = games[0]
     pieces = SEATS * PIECES
@@ -213,7 +215,7 @@ def _write_state(games: Any, numbers: Any, rules: Record) -> None:
         game.turns_taken[seat] = rest[9 * SEATS + seat]
     game.clock_seconds = rest[10 * SEATS]
     _write_stacks(game)
-    _write_order(game, rules)
+    _write_order(game, home)
 
 
 @jit
@@ -227,7 +229,7 @@ def _write_stacks(game: Record) -> None:
 
 
 @jit
-def _write_order(game: Record, rules: Record) -> None:
+def _write_order(game: Record, home: int) -> None:
     """Note who has finished in which order, and who rolls next."""
     next_seat = -1
     for seat in range(SEATS):
@@ -235,7 +237,7 @@ def _write_order(game: Record, rules: Record) -> None:
         game.turn += turns
         finished = True
         for piece in range(PIECES):
-            finished = finished and game.position[seat, piece] == rules.home
+            finished = finished and game.position[seat, piece] == home
         if finished:
             at = game.finished
             while at > 0 and game.turns_taken[game.finish_order[at - 1]] > turns:
@@ -250,8 +252,8 @@ def _write_order(game: Record, rules: Record) -> None:
     game.seat = next_seat if next_seat >= 0 else game.finish_order[SEATS - 1]
 
 
-def _check_state(state: StateModel, numbers: list[int], ruleset: Ruleset, source: str) -> None:
-    """Refuse numbers that no match under ``ruleset`` could show."""
+def _check_state(state: StateModel, numbers: Any, ruleset: Ruleset, source: str) -> None:
+    """Refuse numbers, ``(n,)`` in the order of the entries, that no match could show."""
     limits = {
         "position": (YARD, ruleset.home),
         "midpoint": (0, 1),
@@ -264,17 +266,18 @@ def _check_state(state: StateModel, numbers: list[int], ruleset: Ruleset, source
         "turns_taken": (0, ruleset.turns),
         "clock_seconds": (0, ruleset.clock_seconds),
     }
-    low, high = (np.repeat(ends, _COUNTS) for ends in zip(*limits.values(), strict=True))
+    low, high = np.array(list(limits.values()))[_ENTRY_OF].T
     within = (low <= numbers) & (high >= numbers)
     if not within.all():
         at = int(within.argmin())
-        wrong, before = numbers[at], 0
-        for (name, (least, most)), count in zip(limits.items(), _COUNTS, strict=True):
-            if at < before + count:
-                index = np.unravel_index(at - before, GAME[name].shape)
-                place = "".join(f"[{part}]" for part in index)
-                raise SchemaError(f"{source}: {name}{place}: {wrong} is not in {least} ... {most}")
-            before += count
+        entry = int(_ENTRY_OF[at])
+        name = STATE_FIELDS[entry]
+        least, most = limits[name]
+        index = np.unravel_index(at - sum(_COUNTS[:entry]), GAME[name].shape)
+        place = "".join(f"[{part}]" for part in index)
+        raise SchemaError(
+            f"{source}: {name}{place}: {_numbers(state)[at]} is not in {least} ... {most}"
+        )
     for seat in range(SEATS):
         held = sum(state.store[seat])
         if held > ruleset.store_capacity:
