@@ -85,13 +85,9 @@ class Playouts:
         Returns:
             logits float32 ``(n, k)``, masks bool ``(n, k)`` and the candidates, ``OFFER`` ``(n,)``.
         """
-        encoding = self.policy.encoding
-        memory = new_memory(encoding, games)
-        everything = np.arange(len(games))
-        serve_games(memory, everything, RESET, CONSIDER.address, self.threads)
-        observations, masks, _ = memory.learners_views(encoding)
-        logits, _ = self._evaluate(np.ascontiguousarray(observations))
-        return logits, masks, memory.offers
+        logits, values, masks, offers = look_at(self.policy, games, self.threads)
+        self._check_values(values)
+        return logits, masks, offers
 
     def roll_out(self, games: Any, starts: Any, turns: Any, seeds: Any) -> Any:
         """Return what rollouts are worth to the seats to move, float64 ``(n,)``.
@@ -148,15 +144,39 @@ class Playouts:
 
     def _evaluate(self, observations: Floats) -> tuple[Floats, Floats]:
         logits, values = self.policy.model.evaluate(observations)
+        return logits, self._check_values(values)
+
+    def _check_values(self, values: Floats | None) -> Floats:
         if values is None:
             raise PolicyError(f"{self.policy.name}: has no values, which looking ahead needs")
-        return logits, values
+        return values
 
     def _memory_of(self, count: int) -> Memory:
         """Return memory for so many rollouts at least; making it anew would cost half the time."""
         if len(self._memory.games) < count:
             self._memory = new_memory(self._encoding, np.zeros(count, GAME))
         return self._memory
+
+
+def look_at(
+    policy: PolicyAgent, games: Any, threads: int
+) -> tuple[Floats, Floats | None, Any, Any]:
+    """Return what a policy of the encoding ``candidates`` thinks of positions.
+
+    Args:
+        policy: which thinks.
+        games: ``GAME`` ``(n,)``, turns due.
+        threads: of the kernels.
+
+    Returns:
+        logits float32 ``(n, k)``; values float32 ``(n,)``, None if it has none; masks bool
+        ``(n, k)``; and the candidates, ``OFFER`` ``(n,)``.
+    """
+    memory = new_memory(policy.encoding, games)
+    serve_games(memory, np.arange(len(games)), RESET, CONSIDER.address, threads)
+    observations, masks, _ = memory.learners_views(policy.encoding)
+    logits, values = policy.model.evaluate(np.ascontiguousarray(observations))
+    return logits, values, masks, memory.offers
 
 
 def _terms(returns: Returns) -> Any:

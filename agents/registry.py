@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from retinue.agents.base import Agent, CompiledAgent
 from retinue.agents.loading import is_path
 from retinue.agents.options import Option, OptionError, join_options, parse_options
+from retinue.agents.policy import Lookahead
 from retinue.agents.scripted import choose_racer, choose_random, choose_spread
 from retinue.agents.search import MOST_DEPTH, MOST_ROLLOUTS, SearchAgent, Settings, quickened
 from retinue.agents.strategies import CANDIDATES, MOST_AT_RANDOM, make_strategy
@@ -286,14 +287,17 @@ _POLICY_SEARCH_OPTIONS: Final = {
     "threads": _SEARCH_OPTIONS["threads"],
 }
 
+_AHEAD: Final = Lookahead()
 _LOOKAHEAD_OPTIONS: Final = {
-    "top": Option(int, 4, "turns that it tries", low=1, high=MAX_CANDIDATES),
-    "rollouts": Option(int, 1, "rollouts of each", low=1, high=MOST_ROLLOUTS),
-    "candidates": Option(int, 8, "turns chosen from in rollouts", low=2, high=MAX_CANDIDATES),
-    "opponents": Option(str, "tactician", "how it takes the other seats to play: an agent"),
+    "top": Option(int, _AHEAD.top, "turns that it tries", low=1, high=MAX_CANDIDATES),
+    "rollouts": Option(int, _AHEAD.rollouts, "rollouts of each", low=1, high=MOST_ROLLOUTS),
+    "candidates": Option(
+        int, _AHEAD.candidates, "turns chosen from in rollouts", low=2, high=MAX_CANDIDATES
+    ),
+    "opponents": Option(str, _AHEAD.opponents, "how it takes the other seats to play: an agent"),
 }
 
-_LOOKING: Final = {"search": _POLICY_SEARCH_OPTIONS, "lookahead": _LOOKAHEAD_OPTIONS}
+LOOKING: Final = {"search": _POLICY_SEARCH_OPTIONS, "lookahead": _LOOKAHEAD_OPTIONS}
 """What may stand after the @ of a policy, with its options."""
 
 
@@ -319,12 +323,12 @@ def _looking(policy: str, suffix: str) -> tuple[str, dict[str, Any]]:
     """Return how a policy looks ahead by what stands after its @."""
     way, colon, text = suffix.partition(":")
     name = f"{policy}@{way}"
-    if way not in _LOOKING:
+    if way not in LOOKING:
         raise AgentError(
             f"agent {name}: after the @ stands search or lookahead, as in {policy}@search"
         )
     try:
-        options = parse_options(name, text, _LOOKING[way], is_given=bool(colon))
+        options = parse_options(name, text, LOOKING[way], is_given=bool(colon))
     except OptionError as error:
         raise AgentError(str(error)) from None
     _check_threads(name, options.get("threads", 0))
@@ -356,8 +360,6 @@ def _let_look(name: str, policy: Any, way: str, options: dict[str, Any], ruleset
         AgentError: nobody plays as its opponents should.
         PolicyError: it cannot look ahead.
     """
-    from retinue.agents.policy import Lookahead
-
     if way == "search":
         from retinue.agents.policy_search import PolicySearchAgent
 

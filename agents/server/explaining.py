@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from retinue.agents.playouts import turns_of
+from retinue.agents.playouts import look_at, turns_of
 from retinue.agents.policy import PolicyAgent
 from retinue.agents.server.schemas import Plain
 from retinue.envs.game import engine
@@ -12,8 +12,6 @@ from retinue.envs.game.events import SILENT
 from retinue.envs.game.record import turn_to_json
 from retinue.envs.game.ruleset import Ruleset
 from retinue.envs.game.state import Record, totals
-from retinue.envs.kernels import CONSIDER, RESET
-from retinue.envs.parallel import new_memory, serve_games
 
 
 def explain(
@@ -28,18 +26,14 @@ def explain(
         chosen: the ``TURN`` that was chosen in the end, which is always shown.
         count: of turns that are shown.
     """
-    encoding = policy.encoding
-    if not encoding.is_candidates:
+    if not policy.encoding.is_candidates:
         return None
-    memory = new_memory(encoding, np.array([game]))
-    serve_games(memory, np.arange(1), RESET, CONSIDER.address)
-    observations, masks, _ = memory.learners_views(encoding)
-    logits, values = policy.model.evaluate(np.ascontiguousarray(observations))
+    logits, values, masks, offers = look_at(policy, np.array([game]), 1)
     legal = np.flatnonzero(masks[0])
     weights = np.exp(logits[0, legal] - logits[0, legal].max())
     shares = weights / weights.sum()
     order = np.argsort(-shares, kind="stable")
-    turns = turns_of(memory.offers, np.zeros(len(legal), np.int64), legal[order])
+    turns = turns_of(offers, np.zeros(len(legal), np.int64), legal[order])
     shown = [
         _alternative(turn, share, turn == chosen, game, ruleset)
         for rank, (turn, share) in enumerate(zip(turns, shares[order], strict=True))

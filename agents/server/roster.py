@@ -17,7 +17,7 @@ from retinue.agents.lookahead import LookaheadAgent
 from retinue.agents.options import Option, OptionError, parse_options
 from retinue.agents.policy import PolicyAgent, load_policy
 from retinue.agents.registry import (
-    _LOOKING,
+    LOOKING,
     AgentError,
     agent_options,
     known_agents,
@@ -183,16 +183,17 @@ class Roster:
             yield name, _Entry("strategy", described[name], {"candidates": looks_at}, modes)
         search = _bounded(options["search"], _MOST)
         yield "search", _Entry("search", described["search"], search, takes_long=True)
+        looking = {each.level for each in residents() if each.manifest.lookahead}
         for level in LEVELS:
             name, text = f"{_POLICY}:{level}", f"the zoo's {level}, a trained policy"
             modes = tuple(mode for mode in MODES if level in levels_of(mode))
             if not modes:
                 continue
-            yield name, _Entry("policy", text, {}, modes, level)
-            ahead = _bounded(_LOOKING["lookahead"], _MOST_AHEAD)
             told = f"{text}: tries its favourite turns before it chooses"
+            yield name, _Entry("policy", told if level in looking else text, {}, modes, level)
+            ahead = _bounded(LOOKING["lookahead"], _MOST_AHEAD)
             yield f"{name}@lookahead", _Entry("policy", told, ahead, modes, level)
-            search = _bounded(_LOOKING["search"], _MOST)
+            search = _bounded(LOOKING["search"], _MOST)
             told = f"{text}: rollouts of its favourite turns"
             yield f"{name}@search", _Entry("search", told, search, modes, level, takes_long=True)
 

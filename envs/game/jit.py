@@ -66,6 +66,7 @@ _NEVER_COMPILED = (
     "agents/policy.py",
     "agents/policy_search.py",
     "agents/process.py",
+    "agents/registry.py",
     "agents/search.py",
     "agents/server/*.py",
     "agents/user.py",
