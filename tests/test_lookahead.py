@@ -125,7 +125,8 @@ def test_a_key_decides_whatever_the_batch_and_the_threads(ruleset: Ruleset) -> N
     one_by_one = [choose(agent, games[i : i + 1], ruleset, [i])[0] for i in range(12)]
     assert np.array(one_by_one, TURN).tobytes() == turns.tobytes()
     threaded = looking(Formula(RACING, scores), ruleset)
-    threaded._playouts.threads = 2
+    assert threaded.threads == 1
+    threaded.threads = 2
     assert choose(threaded, games, ruleset).tobytes() == turns.tobytes()
     assert choose(agent, games, ruleset, range(100, 112)).tobytes() != turns.tobytes()
     assert choose(agent, games[:0], ruleset).shape == (0,)

@@ -162,10 +162,10 @@ async def test_matches_among_agents_come_last(slow: Slow, decider: Decider) -> N
 
 
 async def test_health_and_others_are_answered_meanwhile(slow: Slow, tmp_path: Path) -> None:
-    async with serving(tmp_path) as (client, _):
+    async with serving(tmp_path) as (client, service):
         asked = position(9)[0] | {"agent": "greedy"}
         tasks = [asyncio.create_task(client.post("/v1/decide", json=asked)) for _ in range(5)]
-        await until(lambda: slow.asked)
+        await until(lambda: slow.asked and service.decider.waiting == 4)
         health = ok(await client.get("/health"))
         assert (health["status"], health["waiting"]) == ("ok", 4)
         assert b"retinue_waiting 4.0" in (await client.get("/metrics")).content
@@ -232,3 +232,17 @@ async def test_a_fault_of_an_agent_s_is_told_without_its_traceback(
 def test_keys_of_matches_are_apart() -> None:
     roster = Roster({}, 1.0)
     assert question(roster, "racer").group == ("racer", JOURNEY.digest)
+
+
+@pytest.mark.parametrize("name", ["policy:hard", "policy:easy"])
+async def test_a_policy_shares_a_batch_among_threads_and_plays_the_same(name: str) -> None:
+    turns = []
+    for threads in (1, 2):
+        roster = Roster({}, 1.0, threads)
+        assert roster.make(roster.find(name), JOURNEY).threads == threads  # type: ignore[attr-defined]
+        decider = Decider(roster, (20, 2), 8, lambda name, count: None)
+        decider.start()
+        answers = await decider.ask([question(roster, name, seed=seed) for seed in range(6)])
+        await decider.stop()
+        turns.append([answer.turn.tobytes() for answer in answers])
+    assert turns[0] == turns[1]

@@ -218,6 +218,7 @@ def test_without_the_extra(tmp_path: Path, library: str) -> None:
         (("--agent", "a/b=spread"), "agent 'a/b': an own name begins with a letter"),
         (("--matches", "/dev/null"), "/dev/null: cannot keep matches"),
         (("--host", "256.1.1.1"), "256.1.1.1: "),
+        (("--threads", "1000"), "--threads must be 1 to "),
     ],
 )
 def test_settings_that_do_not_do(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
