@@ -35,7 +35,7 @@ from retinue.agents.policy import (
 from retinue.agents.policy_rollouts import begin
 from retinue.agents.policy_search import PolicySearchAgent
 from retinue.agents.registry import AgentError, known_agents, make_agent, split_specs
-from retinue.agents.search import Comparison, Settings
+from retinue.agents.search import LEAST, Comparison, Settings
 from retinue.envs.actions import Encoding
 from retinue.envs.facts import FACT_COUNT, FACT_NAMES
 from retinue.envs.game import engine, jit
@@ -182,7 +182,9 @@ def test_the_last_turn_of_a_match_pays_by_place() -> None:
     assert many > 4, "turns that lead to different places"
 
 
-@pytest.mark.parametrize("changes", [{"rollouts": 0}, {"rollouts": 15}, {"top": 1}, {"doubt": 1e9}])
+@pytest.mark.parametrize(
+    "changes", [{"rollouts": 0}, {"rollouts": 2 * LEAST - 1}, {"top": 1}, {"doubt": 1e9}]
+)
 def test_without_better_knowledge_it_plays_as_the_policy(changes: dict[str, Any]) -> None:
     games = some_games(JOURNEY, 8)
     agent = searching(Formula(RACING, scores), **changes)

@@ -89,7 +89,8 @@ def test_a_key_decides_whatever_the_batch_and_the_threads(ruleset: Ruleset) -> N
     ("base", "options"),
     [
         *itertools.product(
-            ["guardian", "racer", "yardstick:random=true"], ["rollouts=0", "rollouts=15", "top=1"]
+            ["guardian", "racer", "yardstick:random=true"],
+            ["rollouts=0", f"rollouts={2 * LEAST - 1}", "top=1"],
         ),
         # Not with racer: of rollouts that all gain the same there is no doubt.
         ("guardian", "doubt=1e9"),

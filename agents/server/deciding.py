@@ -79,7 +79,7 @@ class Answer:
 def key_of(seed: int | None) -> Any:
     """Return the key of a decision, uint64: from a request's seed, or drawn."""
     if seed is None:
-        return np.uint64(random.getrandbits(_KEY_BITS))  # no secret, and a tenth as slow to draw
+        return np.uint64(random.getrandbits(_KEY_BITS))  # no secret: it need not be slow
     return np.uint64(derive(np.uint64(seed), _FOR_AGENT))
 
 
