@@ -34,8 +34,8 @@ from retinue.envs.parallel import MAX_THREADS, pool_of
 from retinue.envs.strategy_file import guiding_weights
 
 LEAST: Final = 4
-"""Rollouts of each turn at least. Few do, since all turns have the same dice; comparing more turns is
-worth more."""
+"""Rollouts of each turn at least. Few do, for all turns have the same dice: comparing
+more of them is worth more."""
 AT_ONCE: Final = 256
 """Rollouts between two looks at the keyboard (Ctrl-C): a fraction of a second."""
 MOST_ROLLOUTS: Final = 1_000_000
