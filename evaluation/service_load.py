@@ -6,11 +6,10 @@ again when it has the answer. Meanwhile the service's health is asked for.
 
 import asyncio
 import contextlib
-import importlib.util
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -119,21 +118,11 @@ def measure_load(url: str, agent: str, ruleset: Ruleset, clients: int, seconds: 
     """
     bodies = request_bodies(ruleset, agent)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(_measure(url, agent, bodies, clients, seconds))
+        return asyncio.run(_measure(url, agent, bodies, clients, seconds))
     except* (OSError, EOFError, ValueError) as group:
         raise LoadError(f"{url}: {_first(group)}") from None
     except* LoadError as group:
         raise _first(group) from None
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes the loop that uvicorn has: clients shall take little themselves."""
-    if importlib.util.find_spec("uvloop") is None:  # as on Windows
-        return None
-    import uvloop
-
-    return uvloop.new_event_loop
 
 
 def _first(group: BaseExceptionGroup[Any]) -> Any:
